@@ -1,0 +1,41 @@
+# Two commands on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+# Workers of the test run; every worker is single-threaded.
+WORKERS ?= 2
+
+export PIP_DISABLE_PIP_VERSION_CHECK = 1
+
+.PHONY: demo test quick lint benchmarks clean
+
+demo: $(VENV)/.core
+	$(BIN)/gradapt demo
+
+test: $(VENV)/.all
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1 \
+	$(BIN)/python -m pytest -n $(WORKERS) --doctest-modules src tests
+
+quick: $(VENV)/.all
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1 \
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" tests
+
+lint: $(VENV)/.all
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+# One rule makes the environment; everything is pinned by constraints.txt.
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(BIN)/pip install --quiet -c constraints.txt -e .
+	touch $@
+
+$(VENV)/.all: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[torch,test]'
+	touch $@ $(VENV)/.core

@@ -1,0 +1,143 @@
+"""Checks at the door: every message names the value received and the remedy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from gradapt.errors import InputError
+
+__all__ = [
+    "check_fraction",
+    "check_points",
+    "check_position",
+    "check_same_features",
+    "check_weights",
+]
+
+# Squares of larger values leave the range of float64 once they are summed.
+LARGEST_VALUE = 1e150
+
+
+def check_points(points: Any, name: str = "samples") -> Any:
+    """Return ``points`` as a finite float array (or CSR matrix) of shape (n, d), n >= 1.
+
+    >>> check_points([[1, 2], [3, 4]]).dtype
+    dtype('float64')
+    """
+    if sp.issparse(points):
+        matrix = sp.csr_array(points, dtype=np.float64)
+        values = matrix.data
+    else:
+        try:
+            matrix = np.asarray(points)
+            if matrix.dtype != np.float32:
+                matrix = matrix.astype(np.float64, copy=False)
+        except (TypeError, ValueError) as error:
+            raise InputError(
+                f"{name} must be numbers, got {_kind(points)} ({error}); encode other columns first, "
+                "for instance with a ColumnTransformer in front of the classifier"
+            ) from None
+        values = matrix
+    if matrix.ndim != 2:
+        raise InputError(
+            f"{name} must be a table of shape (samples, features), got shape {matrix.shape}; "
+            "reshape(len(x), -1) flattens images"
+        )
+    if matrix.shape[0] == 0:
+        raise InputError(f"{name} is empty (shape {matrix.shape}); every domain needs at least one sample")
+    if matrix.shape[1] == 0:
+        raise InputError(f"{name} has no features (shape {matrix.shape})")
+    check_finite(values, name)
+    return matrix
+
+
+def check_finite(values: NDArray[Any], name: str) -> None:
+    """Raise unless every value is finite and its square is too."""
+    # A sum is finite unless something in it is not: one pass, no temporary mask.
+    with np.errstate(over="ignore", invalid="ignore"):
+        suspicious = values.size and not np.isfinite(values.sum(dtype=np.float64))
+    if suspicious:
+        n_nan = int(np.isnan(values).sum())
+        n_inf = int(np.isinf(values).sum())
+        if n_nan or n_inf:
+            raise InputError(
+                f"{name} holds NaN or infinity ({n_nan} NaN, {n_inf} infinite of {values.size} values); "
+                "drop these rows or put an imputer such as SimpleImputer in front of the classifier"
+            )
+    if values.size:
+        largest = max(abs(float(values.max())), abs(float(values.min())))
+        if largest > LARGEST_VALUE:
+            raise InputError(
+                f"{name} holds values as large as {largest:.3g}, whose squares overflow; "
+                "rescale the features, for instance with StandardScaler"
+            )
+
+
+def check_same_features(x0: Any, x1: Any, name0: str = "x0", name1: str = "x1") -> None:
+    """Raise unless both tables have the same number of columns."""
+    if x0.shape[1] != x1.shape[1]:
+        raise InputError(
+            f"{name0} has {x0.shape[1]} features but {name1} has {x1.shape[1]}; "
+            "all domains must live in one feature space"
+        )
+
+
+def check_weights(weights: Any, n: int, name: str = "weights") -> NDArray[np.float64]:
+    """Return non-negative weights of length ``n`` that sum to 1; ``None`` means uniform.
+
+    >>> check_weights([1, 3], 2).tolist()
+    [0.25, 0.75]
+    """
+    if weights is None:
+        return np.full(n, 1.0 / n)
+    try:
+        w = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} must be numbers, got {_kind(weights)} ({error})") from None
+    if w.shape != (n,):
+        raise InputError(f"{name} must have one entry per sample ({n}), got shape {w.shape}")
+    if not np.isfinite(w).all():
+        raise InputError(f"{name} holds NaN or infinity; give every sample a finite weight >= 0")
+    if (w < 0).any():
+        raise InputError(f"{name} must not be negative, got {w.min()!r}; use 0 to leave a sample out")
+    largest = w.max()
+    if largest == 0:
+        raise InputError(f"{name} sum to zero: at least one sample must carry weight")
+    # Scaled by the largest first, so that neither huge nor tiny weights leave the float range.
+    w = w / largest
+    return np.asarray(w / w.sum())
+
+
+def check_position(position: float) -> float:
+    """Return ``position`` as a float in [0, 1].
+
+    >>> check_position(0.5)
+    0.5
+    """
+    try:
+        value = float(position)
+    except (TypeError, ValueError):
+        raise InputError(f"position must be a number in [0, 1], got {position!r}") from None
+    if not 0.0 <= value <= 1.0:
+        raise InputError(f"position must lie in [0, 1], got {position!r}; 0 is the first domain, 1 the second")
+    return value
+
+
+def check_fraction(value: float, name: str) -> float:
+    """Return ``value`` as a float in [0, 1)."""
+    try:
+        fraction = float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be a number in [0, 1), got {value!r}") from None
+    if not 0.0 <= fraction < 1.0:
+        raise InputError(f"{name} must lie in [0, 1), got {value!r}")
+    return fraction
+
+
+def _kind(value: Any) -> str:
+    dtype = getattr(value, "dtype", None)
+    return f"dtype {dtype}" if dtype is not None else type(value).__name__

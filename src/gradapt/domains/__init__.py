@@ -1,0 +1,7 @@
+"""The one currency: `Domain` and `DomainSequence`."""
+
+from gradapt.domains.domain import Domain
+from gradapt.domains.sequence import DomainSequence
+from gradapt.domains.tables import ByCount, ByEdges, ByQuantile, ByValue, from_table
+
+__all__ = ["ByCount", "ByEdges", "ByQuantile", "ByValue", "Domain", "DomainSequence", "from_table"]

@@ -1,0 +1,177 @@
+"""`DomainSequence`: domains in order, the labelled source first, the target last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradapt.domains.domain import Domain, is_missing
+from gradapt.errors import InputError
+
+__all__ = ["DomainSequence"]
+
+
+class DomainSequence(Sequence[Domain]):
+    """Two or more domains, from the labelled source to the target.
+
+    Parameters
+    ----------
+    domains : iterable of Domain
+        At least two, all with the same number of features; the first one labelled.
+
+    Examples
+    --------
+    >>> path = DomainSequence.from_samples([[0.0], [1.0], [2.0], [3.0]], [0, 1, None, None], [1999, 1999, 2001, 2001])
+    >>> [domain.name for domain in path], path.source.labels.tolist(), path.target.labels
+    (['1999', '2001'], [0, 1], None)
+    """
+
+    def __init__(self, domains: Iterable[Domain]) -> None:
+        self._domains = tuple(domains)
+        _check_sequence(self._domains)
+
+    @classmethod
+    def from_samples(
+        cls, X: Any, y: Any, sample_domain: Any, sample_weight: Any = None, *, allow_missing: bool = False
+    ) -> DomainSequence:
+        """Split one table by ``sample_domain``, in ascending order of its values.
+
+        The lowest value marks the labelled source, the highest the target. Labels of
+        the other domains are kept if all are present; use `masked` to drop them.
+        """
+        from sklearn.utils import _safe_indexing
+
+        n = X.shape[0] if hasattr(X, "shape") else len(X)
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        order = sorted_domains(sample_domain, n)
+        labels = _check_length(y, n, "y")
+        weights = None if sample_weight is None else _check_length(sample_weight, n, "sample_weight")
+        domains = []
+        for name, rows in order:
+            own = labels[rows]
+            domains.append(
+                Domain(
+                    _safe_indexing(X, rows),
+                    labels=own if not domains or not is_missing(own).any() else None,
+                    weights=None if weights is None else weights[rows],
+                    name=name,
+                    allow_missing=allow_missing,
+                )
+            )
+        return cls(domains)
+
+    @classmethod
+    def from_table(cls, table: Any, *, label: str, order: str, windows: Any = None, **options: Any) -> DomainSequence:
+        """Cut a data frame into domains along its order column; see `gradapt.domains.from_table`."""
+        from gradapt.domains.tables import from_table
+
+        return from_table(table, label=label, order=order, windows=windows, **options)
+
+    @property
+    def source(self) -> Domain:
+        """The first, labelled domain."""
+        return self._domains[0]
+
+    @property
+    def target(self) -> Domain:
+        """The last domain."""
+        return self._domains[-1]
+
+    @property
+    def n_given(self) -> int:
+        """Number of domains strictly between source and target."""
+        return len(self._domains) - 2
+
+    def masked(self) -> DomainSequence:
+        """The same domains with every label but the source's removed."""
+        return DomainSequence([self.source, *(domain.without_labels() for domain in self._domains[1:])])
+
+    @overload
+    def __getitem__(self, index: int) -> Domain: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Domain, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Domain | tuple[Domain, ...]:
+        return self._domains[index]
+
+    def __len__(self) -> int:
+        return len(self._domains)
+
+    def __iter__(self) -> Iterator[Domain]:
+        return iter(self._domains)
+
+    def __repr__(self) -> str:
+        return f"DomainSequence({list(self._domains)!r})"
+
+
+def sorted_domains(sample_domain: Any, n: int) -> list[tuple[str, NDArray[np.int64]]]:
+    """Names of the domains in ascending order, each with the rows that belong to it."""
+    values = np.asarray(sample_domain)
+    if values.dtype.kind == "O" or not hasattr(sample_domain, "dtype"):
+        values = _mixed_array(sample_domain)
+    values = _check_length(values, n, "sample_domain")
+    missing = is_missing(values)
+    if missing.any():
+        raise InputError(f"sample_domain is missing for {int(missing.sum())} of {n} samples; drop them or fill it in")
+    try:
+        distinct = sorted(set(values.tolist()))
+    except TypeError as error:
+        raise InputError(
+            f"the values of sample_domain cannot be put in order ({error}); use one sortable type, such as the year"
+        ) from None
+    if len(distinct) < 2:
+        raise InputError(
+            f"sample_domain has the single value {distinct[0]!r}; adaptation needs a source and a target. "
+            "To fit without adaptation leave sample_domain out"
+        )
+    place = {value: number for number, value in enumerate(distinct)}
+    numbers = np.array([place[value] for value in values.tolist()])
+    return [(str(value), np.flatnonzero(numbers == place[value])) for value in distinct]
+
+
+def _mixed_array(values: Any) -> NDArray[Any]:
+    # np.asarray would turn [1, "a"] into text and hide that it cannot be ordered.
+    items = list(values)
+    array = np.empty(len(items), dtype=object)
+    array[:] = items
+    return array
+
+
+def _check_length(values: Any, n: int, name: str) -> NDArray[Any]:
+    if values is None:
+        raise InputError(
+            f"{name} is missing; the source samples must have labels" if name == "y" else f"{name} is None"
+        )
+    array = np.asarray(values)
+    if array.shape == (n, 1):
+        array = array.ravel()
+    if array.shape != (n,):
+        raise InputError(f"{name} must have one entry for each of the {n} samples, got shape {array.shape}")
+    return array
+
+
+def _check_sequence(domains: tuple[Domain, ...]) -> None:
+    for domain in domains:
+        if not isinstance(domain, Domain):
+            raise InputError(f"a DomainSequence holds Domain values, got {type(domain).__name__}")
+    if len(domains) < 2:
+        raise InputError(f"a DomainSequence needs at least a source and a target, got {len(domains)} domain(s)")
+    first = domains[0]
+    for domain in domains[1:]:
+        if domain.samples.shape[1:] != first.samples.shape[1:]:
+            raise InputError(
+                f"domain {domain.name!r} has samples of shape {domain.samples.shape[1:]} but {first.name!r} has "
+                f"{first.samples.shape[1:]}; all domains must live in one feature space"
+            )
+    if first.labels is None:
+        raise InputError(f"the source (domain {first.name!r}) has no labels; the first domain must be labelled")
+    missing = is_missing(first.labels)
+    if missing.any():
+        raise InputError(
+            f"{int(missing.sum())} of {len(first)} labels are missing in the source (domain {first.name!r}); "
+            "drop these rows or label them"
+        )

@@ -1,0 +1,17 @@
+"""The two kinds of failure a user meets, both catchable by their built-in parents.
+
+>>> issubclass(InputError, ValueError), issubclass(SolverError, RuntimeError)
+(True, True)
+"""
+
+from __future__ import annotations
+
+__all__ = ["InputError", "SolverError"]
+
+
+class InputError(ValueError):
+    """What was handed in cannot be used; the message names the value and the remedy."""
+
+
+class SolverError(RuntimeError):
+    """A numerical method stopped without a usable answer; the message says what to try."""

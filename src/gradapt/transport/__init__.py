@@ -1,0 +1,51 @@
+"""Optimal transport: certified sparse plans, geodesics and distances.
+
+One verb, ``plan = transport(x0, x1, solver=...)``; solvers, costs, cutoffs and
+couplings are frozen values.
+"""
+
+from gradapt.transport.approximate import LowRank, Sliced
+from gradapt.transport.choose import choose_solver
+from gradapt.transport.costs import CustomCost, PowerMetric, Precomputed, SquaredEuclidean
+from gradapt.transport.couplings import IndependentCoupling, OracleCoupling, RandomCoupling, UniformCoupling
+from gradapt.transport.cutoffs import ConfidenceCutoff, SmallValueCutoff, transported_confidence
+from gradapt.transport.distances import average_shift, distance_matrix, path_length, shifts, wasserstein
+from gradapt.transport.entropic import Greenkhorn, Sinkhorn
+from gradapt.transport.exact import Exact
+from gradapt.transport.geodesic import interpolate
+from gradapt.transport.plan import Certificate, Plan
+from gradapt.transport.problem import Problem, Solution, Solver
+from gradapt.transport.solve import solve, transport
+
+__all__ = [
+    "Certificate",
+    "ConfidenceCutoff",
+    "CustomCost",
+    "Exact",
+    "Greenkhorn",
+    "IndependentCoupling",
+    "LowRank",
+    "OracleCoupling",
+    "Plan",
+    "PowerMetric",
+    "Precomputed",
+    "Problem",
+    "RandomCoupling",
+    "Sinkhorn",
+    "SmallValueCutoff",
+    "Solution",
+    "Solver",
+    "SquaredEuclidean",
+    "Sliced",
+    "UniformCoupling",
+    "average_shift",
+    "choose_solver",
+    "distance_matrix",
+    "interpolate",
+    "path_length",
+    "shifts",
+    "solve",
+    "transport",
+    "transported_confidence",
+    "wasserstein",
+]

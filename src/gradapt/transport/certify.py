@@ -1,0 +1,85 @@
+"""The certificate: proven bounds on a plan, computed from the problem and never taken from the solver."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from gradapt.transport.costs import SquaredEuclidean
+from gradapt.transport.plan import Certificate, relative_gap
+from gradapt.transport.problem import Problem, Solution
+
+__all__ = ["certify", "dual_bound", "moment_bound"]
+
+# Covariances of more features than this are not formed for the moment bound.
+_MOMENT_FEATURES = 512
+
+
+def certify(problem: Problem, solution: Solution, seconds: float) -> Certificate:
+    """Measure the plan's cost and marginals and prove a lower bound on every plan's cost.
+
+    The primal cost is summed over the plan's own entries, from the samples. The
+    dual bound uses the solver's first potential only: the second one is its
+    c-transform over all pairs, so whatever the solver claims, the pair is feasible.
+    """
+    rows, cols, mass = solution.rows, solution.cols, solution.mass
+    primal = float(mass @ problem.pair_costs(rows, cols))
+    marginal_error = float(
+        np.abs(np.bincount(rows, mass, problem.shape[0]) - problem.weights0).sum()
+        + np.abs(np.bincount(cols, mass, problem.shape[1]) - problem.weights1).sum()
+    )
+    if solution.potential0 is not None:
+        dual, bound = dual_bound(problem, solution.potential0), "potentials"
+    else:
+        dual, bound = _bound_without_potentials(problem)
+    return Certificate(primal, dual, relative_gap(primal, dual), marginal_error, seconds, bound)
+
+
+def dual_bound(problem: Problem, potential0: NDArray[np.float64]) -> float:
+    """Value of the feasible dual pair ``(u, u^c)``: a lower bound on every plan's cost.
+
+    ``u^c[j] = min_i (c[i, j] - u[i])`` runs over the samples that carry weight;
+    the others bound nothing.
+    """
+    carries = np.flatnonzero(problem.weights0 > 0)
+    u = np.asarray(potential0, dtype=np.float64)[carries]
+    v = np.full(problem.shape[1], np.inf)
+    for part, costs in problem.cost_blocks(carries):
+        np.minimum(v, (costs - u[part, None]).min(axis=0), out=v)
+    return float(problem.weights0[carries] @ u + problem.weights1 @ v)
+
+
+def moment_bound(problem: Problem) -> float:
+    """Gelbrich's bound: no plan is cheaper than the transport of Gaussians with the same moments.
+
+    Squared Euclidean cost only. Linear in the number of samples.
+    """
+    x0, x1 = np.asarray(problem.x0, np.float64), np.asarray(problem.x1, np.float64)
+    mean0, mean1 = problem.weights0 @ x0, problem.weights1 @ x1
+    centred0, centred1 = x0 - mean0, x1 - mean1
+    cov0 = (centred0 * problem.weights0[:, None]).T @ centred0
+    cov1 = (centred1 * problem.weights1[:, None]).T @ centred1
+    # tr (A^1/2 B A^1/2)^1/2 is the sum of the singular values of A^1/2 B^1/2.
+    cross = np.linalg.svd(_root(cov0) @ _root(cov1), compute_uv=False).sum()
+    bound = ((mean0 - mean1) ** 2).sum() + np.trace(cov0) + np.trace(cov1) - 2 * cross
+    return float(max(bound, 0.0))
+
+
+def _bound_without_potentials(problem: Problem) -> tuple[float, str]:
+    carries = problem.weights0 > 0
+    nearest = np.zeros(problem.shape[0])
+    for part, costs in problem.cost_blocks():
+        nearest[part] = costs[:, problem.weights1 > 0].min(axis=1)
+    neighbours = dual_bound(problem, np.where(carries, nearest, 0.0))
+    dense = not sp.issparse(problem.x0) and not sp.issparse(problem.x1)
+    if isinstance(problem.cost, SquaredEuclidean) and dense and problem.x0.shape[1] <= _MOMENT_FEATURES:
+        moments = moment_bound(problem)
+        if moments > neighbours:
+            return moments, "moments"
+    return neighbours, "neighbours"
+
+
+def _root(covariance: NDArray[np.float64]) -> NDArray[np.float64]:
+    values, vectors = np.linalg.eigh(covariance)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)

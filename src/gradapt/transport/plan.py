@@ -1,0 +1,195 @@
+"""`Plan`: a sparse coupling of two weighted point clouds, and the `Certificate` that goes with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from gradapt.errors import InputError
+
+__all__ = ["Certificate", "Plan"]
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What is proven about a plan, whichever solver made it.
+
+    Attributes
+    ----------
+    primal : float
+        Cost of the plan, summed over its own entries.
+    dual : float
+        A lower bound on the cost of *every* plan between the two domains, from
+        potentials checked against all pairs (or from moments, see ``bound``).
+    gap : float
+        ``(primal - dual) / primal``: the plan costs at most this share more than the optimum.
+    marginal_error : float
+        Total mass by which the plan's marginals miss the weights of both domains.
+    seconds : float
+        Wall-clock time of the solver, without the time of the certificate itself.
+    bound : str
+        Where ``dual`` comes from: ``"potentials"`` of the solver, ``"neighbours"``
+        (nearest-neighbour potentials) or ``"moments"`` (means and covariances).
+    """
+
+    primal: float
+    dual: float
+    gap: float
+    marginal_error: float
+    seconds: float
+    bound: str = "potentials"
+
+    def proves_optimal(self, tolerance: float = 1e-9) -> bool:
+        """Whether the plan couples the two domains and is optimal up to ``tolerance``.
+
+        >>> Certificate(1.0, 1.0, 0.0, 0.0, 0.1).proves_optimal()
+        True
+        >>> Certificate(1.0, 0.5, 0.5, 0.0, 0.1).proves_optimal()
+        False
+        """
+        return abs(self.gap) <= tolerance and self.marginal_error <= tolerance
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """A sparse coupling: entry ``k`` moves ``mass[k]`` from sample ``rows[k]`` to sample ``cols[k]``.
+
+    The total mass is 1. What a cutoff removed before the rest was scaled back to
+    mass 1 is kept in ``lost_mass``.
+
+    Attributes
+    ----------
+    rows, cols : int arrays of one length
+        Indices into the first and the second domain.
+    mass : float array
+        Positive, sums to 1.
+    shape : (int, int)
+        Sizes of the two domains.
+    costs : float array or None
+        Transport cost of each entry.
+    certificate : Certificate or None
+        What is proven about the plan.
+    solver : object
+        The solver value that made it.
+    lost_mass : float
+        Share of the original mass that cutoffs dropped.
+    """
+
+    rows: NDArray[np.int64]
+    cols: NDArray[np.int64]
+    mass: NDArray[np.float64]
+    shape: tuple[int, int]
+    costs: NDArray[np.float64] | None = field(default=None, repr=False)
+    certificate: Certificate | None = None
+    solver: Any = None
+    lost_mass: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not len(self.rows) == len(self.cols) == len(self.mass):
+            raise InputError(
+                f"rows, cols and mass must have one length, got {len(self.rows)}, {len(self.cols)} and {len(self.mass)}"
+            )
+        if len(self.mass) == 0:
+            raise InputError("a plan needs at least one entry")
+
+    def __len__(self) -> int:
+        return len(self.mass)
+
+    def __repr__(self) -> str:
+        text = f"Plan({self.shape[0]} x {self.shape[1]}, {len(self)} entries"
+        if self.certificate is not None:
+            text += f", cost {self.certificate.primal:.6g}, gap {self.certificate.gap:.1e}"
+        if self.lost_mass:
+            text += f", lost mass {self.lost_mass:.3g}"
+        return text + ")"
+
+    @property
+    def cost(self) -> float:
+        """Total cost of the plan.
+
+        >>> Plan(np.array([0]), np.array([0]), np.ones(1), (1, 1), costs=np.array([4.0])).cost
+        4.0
+        """
+        if self.costs is None:
+            raise InputError("this plan was made without costs; build it with transport()")
+        return float(self.mass @ self.costs)
+
+    def row_mass(self) -> NDArray[np.float64]:
+        """Mass that leaves each sample of the first domain."""
+        return np.bincount(self.rows, weights=self.mass, minlength=self.shape[0])
+
+    def column_mass(self) -> NDArray[np.float64]:
+        """Mass that arrives at each sample of the second domain."""
+        return np.bincount(self.cols, weights=self.mass, minlength=self.shape[1])
+
+    def tosparse(self) -> sp.csr_array:
+        """The plan as a SciPy sparse array."""
+        return sp.csr_array((self.mass, (self.rows, self.cols)), shape=self.shape)
+
+    def todense(self) -> NDArray[np.float64]:
+        """The plan as a full matrix; for small plans and pictures."""
+        return np.asarray(self.tosparse().toarray())
+
+    def push(self, values: NDArray[Any]) -> NDArray[np.float64]:
+        """Carry values of the first domain to the second: ``plan.T @ values``.
+
+        With one-hot labels these are the transported label logits of the paper's appendix.
+
+        >>> plan = Plan(np.array([0, 1]), np.array([1, 0]), np.array([0.5, 0.5]), (2, 2))
+        >>> plan.push(np.array([[1.0], [3.0]])).ravel().tolist()
+        [1.5, 0.5]
+        """
+        return np.asarray(self.tosparse().T @ values)
+
+    def keep(self, entries: NDArray[np.bool_]) -> Plan:
+        """The plan reduced to some of its entries, scaled back to mass 1, the rest counted as lost.
+
+        >>> plan = Plan(np.array([0, 1]), np.array([0, 1]), np.array([0.25, 0.75]), (2, 2))
+        >>> plan.keep(np.array([False, True])).lost_mass
+        0.25
+        """
+        kept = float(self.mass[entries].sum())
+        if kept <= 0:
+            raise InputError("the cutoff leaves no mass at all; lower its threshold")
+        costs = None if self.costs is None else self.costs[entries]
+        mass = self.mass[entries] / kept
+        thinned = replace(
+            self,
+            rows=self.rows[entries],
+            cols=self.cols[entries],
+            mass=mass,
+            costs=costs,
+            lost_mass=1.0 - (1.0 - self.lost_mass) * kept,
+        )
+        if self.certificate is None or costs is None:
+            return replace(thinned, certificate=None)
+        return replace(thinned, certificate=self._thinned_certificate(thinned))
+
+    def _thinned_certificate(self, thinned: Plan) -> Certificate:
+        # The lower bound still holds for full plans; the marginals no longer do, and this is said.
+        assert self.certificate is not None
+        moved = np.abs(thinned.row_mass() - self.row_mass()).sum()
+        moved += np.abs(thinned.column_mass() - self.column_mass()).sum()
+        primal = thinned.cost
+        return replace(
+            self.certificate,
+            primal=primal,
+            gap=relative_gap(primal, self.certificate.dual),
+            marginal_error=self.certificate.marginal_error + float(moved),
+        )
+
+
+def relative_gap(primal: float, dual: float) -> float:
+    """``(primal - dual) / primal``, and 0 where both vanish.
+
+    >>> relative_gap(2.0, 1.0), relative_gap(0.0, 0.0)
+    (0.5, 0.0)
+    """
+    if primal == dual:
+        return 0.0
+    scale = abs(primal) if primal != 0 else abs(dual)
+    return (primal - dual) / scale

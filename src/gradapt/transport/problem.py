@@ -1,0 +1,119 @@
+"""`Problem`: two weighted clouds and a cost. `Solution`: what a solver hands back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradapt.checks import check_points, check_same_features, check_weights
+from gradapt.errors import InputError
+from gradapt.transport.costs import Cost, Precomputed, as_cost
+
+__all__ = ["Problem", "Solution", "Solver"]
+
+# Rows are taken in blocks of about this many costs (64 MiB of float64).
+_BLOCK_ENTRIES = 2**23
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A transport problem with its input already checked.
+
+    Attributes
+    ----------
+    x0, x1 : arrays (or CSR) of shape (n, d) and (m, d)
+    weights0, weights1 : float arrays that sum to 1
+    cost : Cost
+    uniform : bool
+        Whether both clouds have the same size and equal weights: an assignment problem.
+    """
+
+    x0: Any
+    x1: Any
+    weights0: NDArray[np.float64]
+    weights1: NDArray[np.float64]
+    cost: Cost
+    uniform: bool
+
+    @classmethod
+    def of(
+        cls,
+        x0: Any,
+        x1: Any,
+        weights0: Any = None,
+        weights1: Any = None,
+        cost: Any = None,
+    ) -> Problem:
+        """Check the input and build the problem."""
+        cost = as_cost(cost)
+        x0, x1 = check_points(x0, "x0"), check_points(x1, "x1")
+        if not isinstance(cost, Precomputed):
+            check_same_features(x0, x1)
+        w0 = check_weights(weights0, x0.shape[0], "weights0")
+        w1 = check_weights(weights1, x1.shape[0], "weights1")
+        uniform = len(w0) == len(w1) and bool(np.ptp(w0) == 0.0) and bool(np.ptp(w1) == 0.0)
+        return cls(x0, x1, w0, w1, cost, uniform)
+
+    @classmethod
+    def from_costs(cls, costs: Any, weights0: Any = None, weights1: Any = None) -> Problem:
+        """A problem given by its cost matrix alone.
+
+        >>> Problem.from_costs([[0.0, 1.0], [1.0, 0.0]]).shape
+        (2, 2)
+        """
+        cost = Precomputed(costs)
+        n, m = cost.matrix.shape
+        return cls.of(np.arange(n)[:, None], np.arange(m)[:, None], weights0, weights1, cost)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.x0.shape[0], self.x1.shape[0]
+
+    def cost_matrix(self) -> NDArray[np.float64]:
+        """All costs at once; raises where one overflows."""
+        return _checked(self.cost.block(self.x0, self.x1))
+
+    def cost_blocks(self, rows: NDArray[np.int64] | None = None) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+        """Costs in blocks of rows, never more than a few dozen MiB at a time."""
+        x0 = self.x0 if rows is None else self.x0[rows]
+        step = max(1, _BLOCK_ENTRIES // self.shape[1])
+        for start in range(0, x0.shape[0], step):
+            part = slice(start, min(start + step, x0.shape[0]))
+            yield part, _checked(self.cost.block(x0[part], self.x1))
+
+    def pair_costs(self, rows: NDArray[np.int64], cols: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Costs of single pairs."""
+        return _checked(self.cost.pairs(self.x0[rows], self.x1[cols]))
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Entries of a plan, and the potential of the first domain where the solver has one.
+
+    The second potential is not asked for: the certificate derives the best feasible
+    one from the first, over all pairs, so that a wrong one cannot pass.
+    """
+
+    rows: NDArray[np.int64]
+    cols: NDArray[np.int64]
+    mass: NDArray[np.float64]
+    potential0: NDArray[np.float64] | None = None
+
+
+@runtime_checkable
+class Solver(Protocol):
+    """A frozen value with one verb."""
+
+    def solve(self, problem: Problem) -> Solution: ...
+
+
+def _checked(costs: NDArray[np.float64]) -> NDArray[np.float64]:
+    if not np.isfinite(costs.sum()) and not np.isfinite(costs).all():
+        raise InputError(
+            "a transport cost overflowed; rescale the features, for instance with StandardScaler, or choose a smaller p"
+        )
+    return costs
