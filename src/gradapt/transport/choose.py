@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from gradapt.transport.approximate import Sliced
 from gradapt.transport.exact import Exact
 from gradapt.transport.problem import Problem, Solver
-from gradapt.transport.approximate import Sliced
 
 __all__ = ["choose_solver"]
 
