@@ -84,9 +84,9 @@ def is_missing(labels: NDArray[Any]) -> NDArray[np.bool_]:
     if labels.dtype.kind in "biuUS":
         return np.zeros(labels.shape, dtype=bool)
     if labels.dtype.kind in "fc":
-        return np.isnan(labels)
+        return np.asarray(np.isnan(labels))
     if labels.dtype.kind in "mM":
-        return np.isnat(labels)
+        return np.asarray(np.isnat(labels))
     # None, NaN, NaT and pandas' NA are the values that do not equal themselves, or say so.
     return np.array([value is None or bool(_differs_from_itself(value)) for value in labels.ravel()])
 

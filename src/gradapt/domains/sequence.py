@@ -49,7 +49,7 @@ class DomainSequence(Sequence[Domain]):
         order = sorted_domains(sample_domain, n)
         labels = _check_length(y, n, "y")
         weights = None if sample_weight is None else _check_length(sample_weight, n, "sample_weight")
-        domains = []
+        domains: list[Domain] = []
         for name, rows in order:
             own = labels[rows]
             domains.append(
@@ -143,9 +143,7 @@ def _mixed_array(values: Any) -> NDArray[Any]:
 
 def _check_length(values: Any, n: int, name: str) -> NDArray[Any]:
     if values is None:
-        raise InputError(
-            f"{name} is missing; the source samples must have labels" if name == "y" else f"{name} is None"
-        )
+        raise InputError(f"{name} is None; give one entry per sample (labels are needed for the source only)")
     array = np.asarray(values)
     if array.shape == (n, 1):
         array = array.ravel()

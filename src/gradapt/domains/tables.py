@@ -120,7 +120,7 @@ def from_table(
     if is_missing(times).any():
         raise InputError(f"column {order!r} is missing in {int(is_missing(times).sum())} rows; drop or fill them")
     samples = _feature_samples(features)
-    domains = []
+    domains: list[Domain] = []
     for name, rows in (ByQuantile() if windows is None else windows).cut(times):
         own = labels[rows]
         domains.append(

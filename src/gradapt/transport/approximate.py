@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -110,7 +111,7 @@ class LowRank:
         r, c, mass = round_to_marginals(r, c, dense[r, c], w0, w1)
         return Solution(rows[r], cols[c], mass)
 
-    def _factors(self, x0: np.ndarray, x1: np.ndarray, w0: np.ndarray, w1: np.ndarray) -> np.ndarray:
+    def _factors(self, x0: Any, x1: Any, w0: np.ndarray, w1: np.ndarray) -> np.ndarray:
         import ot  # slow to import
 
         x0 = np.asarray(x0.toarray() if sp.issparse(x0) else x0, np.float64)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -72,10 +73,7 @@ def shifts(sequence: DomainSequence, p: float = 2.0, **options: Any) -> NDArray[
     [1.0, 2.0]
     """
     return np.array(
-        [
-            wasserstein(a.samples, b.samples, p, a.weights, b.weights, **options)
-            for a, b in zip(sequence[:-1], sequence[1:], strict=True)
-        ]
+        [wasserstein(a.samples, b.samples, p, a.weights, b.weights, **options) for a, b in pairwise(sequence)]
     )
 
 

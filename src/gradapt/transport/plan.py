@@ -120,11 +120,11 @@ class Plan:
 
     def row_mass(self) -> NDArray[np.float64]:
         """Mass that leaves each sample of the first domain."""
-        return np.bincount(self.rows, weights=self.mass, minlength=self.shape[0])
+        return np.asarray(np.bincount(self.rows, weights=self.mass, minlength=self.shape[0]), dtype=np.float64)
 
     def column_mass(self) -> NDArray[np.float64]:
         """Mass that arrives at each sample of the second domain."""
-        return np.bincount(self.cols, weights=self.mass, minlength=self.shape[1])
+        return np.asarray(np.bincount(self.cols, weights=self.mass, minlength=self.shape[1]), dtype=np.float64)
 
     def tosparse(self) -> sp.csr_array:
         """The plan as a SciPy sparse array."""

@@ -65,4 +65,4 @@ def round_to_marginals(
 
 def _merged(rows: NDArray[np.int64], cols: NDArray[np.int64], mass: NDArray[np.float64], m: int) -> Entries:
     keys, place = np.unique(rows * m + cols, return_inverse=True)
-    return keys // m, keys % m, np.bincount(place, mass, len(keys))
+    return keys // m, keys % m, np.asarray(np.bincount(place, mass, len(keys)), dtype=np.float64)
