@@ -49,7 +49,7 @@ class Domain:
         n = samples.shape[0]
         labels = self.labels
         if labels is not None:
-            labels = np.asarray(labels)
+            labels = _plain_type(np.asarray(labels))
             if labels.shape != (n,):
                 raise InputError(f"{who} has {n} samples but labels of shape {labels.shape}; give one label per sample")
             if is_missing(labels).all():
@@ -72,7 +72,7 @@ class Domain:
 
     def with_samples(self, samples: Any) -> Domain:
         """The same labels, weights and name over other samples, such as encoded ones."""
-        return replace(self, samples=samples)
+        return replace(self, samples=samples, allow_missing=False)
 
 
 def is_missing(labels: NDArray[Any]) -> NDArray[np.bool_]:
@@ -89,6 +89,15 @@ def is_missing(labels: NDArray[Any]) -> NDArray[np.bool_]:
         return np.asarray(np.isnat(labels))
     # None, NaN, NaT and pandas' NA are the values that do not equal themselves, or say so.
     return np.array([value is None or bool(_differs_from_itself(value)) for value in labels.ravel()])
+
+
+def _plain_type(labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels that share a column with missing ones arrive as objects: give them their own type back."""
+    if labels.dtype.kind != "O" or labels.ndim != 1 or len(labels) == 0:
+        return labels
+    kinds = {type(value) for value in labels}
+    same = len(kinds) == 1 or all(issubclass(kind, int | np.integer | float | np.floating) for kind in kinds)
+    return np.array(labels.tolist()) if same and not is_missing(labels).any() else labels
 
 
 def _differs_from_itself(value: Any) -> bool:

@@ -1,0 +1,30 @@
+"""Self-training, gradual self-training and GOAT, as values and as scikit-learn classifiers."""
+
+from gradapt.adapt.estimators import DirectSelfTraining, GOATClassifier, GradualSelfTrainingClassifier
+from gradapt.adapt.goat import GOAT
+from gradapt.adapt.gradual import GradualMethod, GradualSelfTraining
+from gradapt.adapt.path import Path, PathStep, generate_path, given_path
+from gradapt.adapt.pseudo_labels import PseudoLabels, logit_range, margin, pseudo_label, top_probability
+from gradapt.adapt.records import Adaptation, StepRecord
+from gradapt.adapt.self_training import SelfTraining
+
+__all__ = [
+    "GOAT",
+    "Adaptation",
+    "DirectSelfTraining",
+    "GOATClassifier",
+    "GradualMethod",
+    "GradualSelfTraining",
+    "GradualSelfTrainingClassifier",
+    "Path",
+    "PathStep",
+    "PseudoLabels",
+    "SelfTraining",
+    "StepRecord",
+    "generate_path",
+    "given_path",
+    "logit_range",
+    "margin",
+    "pseudo_label",
+    "top_probability",
+]

@@ -1,0 +1,72 @@
+"""`Learner`: the one small interface between the algorithms and the models they train."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Learner", "as_learner"]
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """A classifier as the algorithms see it. Learners are values: training returns a new one.
+
+    Labels are numbers ``0 .. K-1`` that index ``classes``, or a matrix of shape (n, K)
+    with the share of each class (soft labels).
+    """
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """All classes of the problem, sorted."""
+        ...
+
+    @property
+    def estimator(self) -> Any:
+        """The model itself, as its own library knows it."""
+        ...
+
+    @property
+    def takes_weights(self) -> bool:
+        """Whether training can weigh samples."""
+        ...
+
+    def fit(self, samples: Any, labels: NDArray[Any], weights: NDArray[np.float64] | None = None) -> Learner:
+        """Train from scratch."""
+        ...
+
+    def refit(self, samples: Any, labels: NDArray[Any], weights: NDArray[np.float64] | None = None) -> Learner:
+        """Train on new samples, starting from this learner where the model can."""
+        ...
+
+    def logits(self, samples: Any) -> NDArray[np.float64]:
+        """Scores of shape (n, K), one column for each of ``classes``."""
+        ...
+
+    def encode(self, samples: Any) -> Any:
+        """Features that the head works on; the samples themselves where there is no encoder."""
+        ...
+
+    def head(self) -> Learner:
+        """The part behind the encoder, a learner on features."""
+        ...
+
+    def with_head(self, head: Any) -> Learner:
+        """This learner with its head replaced."""
+        ...
+
+
+def as_learner(estimator: Any, classes: NDArray[Any], *, warm_start: bool = True) -> Learner:
+    """The learner of a classifier: its own, if it brings one, or the scikit-learn adapter.
+
+    A classifier brings its own with a method ``make_learner(classes, warm_start=...)``.
+    """
+    if hasattr(estimator, "make_learner"):
+        learner = estimator.make_learner(classes, warm_start=warm_start)
+        assert isinstance(learner, Learner)
+        return learner
+    from gradapt.learners.scikit import ScikitLearner
+
+    return ScikitLearner(estimator, classes, warm_start)

@@ -1,0 +1,160 @@
+"""Any scikit-learn classifier or pipeline as a `Learner`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import has_fit_parameter
+
+from gradapt.errors import InputError
+
+__all__ = ["ScikitLearner"]
+
+# Probabilities below this are as good as zero; their logarithm stays finite.
+_LEAST_PROBABILITY = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class ScikitLearner:
+    """A scikit-learn classifier; in a pipeline, all steps but the last are the encoder.
+
+    Parameters
+    ----------
+    estimator : classifier
+        A template before training, the fitted model afterwards.
+    classes : array
+        All classes of the problem. A model that has seen only some of them gives the
+        others the lowest score.
+    warm_start : bool
+        Continue from the model's coefficients where the classifier can.
+    """
+
+    estimator: Any
+    classes: NDArray[Any]
+    warm_start: bool = True
+
+    @property
+    def takes_weights(self) -> bool:
+        return bool(has_fit_parameter(_last_step(self.estimator), "sample_weight"))
+
+    def fit(self, samples: Any, labels: NDArray[Any], weights: NDArray[np.float64] | None = None) -> Self:
+        return self._trained(clone(self.estimator), samples, labels, weights)
+
+    def refit(self, samples: Any, labels: NDArray[Any], weights: NDArray[np.float64] | None = None) -> Self:
+        model = self.estimator
+        present = labels if labels.ndim == 1 else np.flatnonzero((labels > 0).any(axis=0))
+        if not (self.warm_start and _continues(model) and set(self.classes[present]) == set(model.classes_)):
+            return self.fit(samples, labels, weights)
+        return self._trained(_copy_with_state(model), samples, labels, weights)
+
+    def logits(self, samples: Any) -> NDArray[np.float64]:
+        scores = _log_probabilities(self.estimator, samples)
+        if not np.isfinite(scores).all():
+            raise InputError(
+                f"{type(_last_step(self.estimator)).__name__} gave scores that are not finite; "
+                "rescale the features, for instance with StandardScaler in front of it"
+            )
+        known = self.estimator.classes_
+        if len(known) == len(self.classes):
+            return scores
+        full = np.full((len(scores), len(self.classes)), np.log(_LEAST_PROBABILITY))
+        full[:, np.searchsorted(self.classes, known)] = scores
+        return full
+
+    def encode(self, samples: Any) -> Any:
+        if not _has_encoder(self.estimator):
+            return samples
+        return self.estimator[:-1].transform(samples)
+
+    def head(self) -> ScikitLearner:
+        return replace(self, estimator=_last_step(self.estimator))
+
+    def with_head(self, head: ScikitLearner) -> Self:
+        if not isinstance(self.estimator, Pipeline):
+            return replace(self, estimator=head.estimator)
+        name = self.estimator.steps[-1][0]
+        steps = [*self.estimator.steps[:-1], (name, head.estimator)]
+        return replace(self, estimator=Pipeline(steps, memory=self.estimator.memory))
+
+    def _trained(self, model: Any, samples: Any, labels: NDArray[Any], weights: NDArray[np.float64] | None) -> Self:
+        if labels.ndim == 2:
+            samples, labels, weights = _spread_soft_labels(samples, labels, weights)
+        options = {}
+        if weights is not None:
+            if not self.takes_weights:
+                raise InputError(
+                    f"{type(_last_step(model)).__name__} does not take sample weights; use hard labels "
+                    "without weights, or a classifier whose fit has sample_weight"
+                )
+            # scikit-learn's regularisation assumes weights of mean 1.
+            options = _weight_option(model, weights * (len(weights) / weights.sum()))
+        model.fit(samples, self.classes[labels], **options)
+        return replace(self, estimator=model)
+
+
+def _spread_soft_labels(
+    samples: Any, shares: NDArray[np.float64], weights: NDArray[np.float64] | None
+) -> tuple[Any, NDArray[np.int64], NDArray[np.float64]]:
+    """One copy of a sample for each class it may belong to, weighted by the class share."""
+    rows, labels = np.nonzero(shares > 1e-3)
+    share = shares[rows, labels]
+    total = share if weights is None else share * weights[rows]
+    return _safe_indexing(samples, rows), labels.astype(np.int64), total
+
+
+def _log_probabilities(model: Any, samples: Any) -> NDArray[np.float64]:
+    if hasattr(model, "predict_proba"):
+        probabilities = np.asarray(model.predict_proba(samples), dtype=np.float64)
+        return np.asarray(np.log(np.maximum(probabilities, _LEAST_PROBABILITY)))
+    if hasattr(model, "decision_function"):
+        scores = np.asarray(model.decision_function(samples), dtype=np.float64)
+        if scores.ndim == 1:
+            scores = np.column_stack([np.zeros_like(scores), scores])
+        if scores.shape[1] != len(model.classes_):
+            raise InputError(
+                f"{type(_last_step(model)).__name__} gives {scores.shape[1]} scores for {len(model.classes_)} classes; "
+                "for SVC set decision_function_shape='ovr'"
+            )
+        return np.asarray(np.maximum(scores - _log_sum_exp(scores), np.log(_LEAST_PROBABILITY)))
+    predicted = np.searchsorted(model.classes_, model.predict(samples))
+    one_hot = np.full((len(predicted), len(model.classes_)), np.log(_LEAST_PROBABILITY))
+    one_hot[np.arange(len(predicted)), predicted] = 0.0
+    return one_hot
+
+
+def _log_sum_exp(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    top = scores.max(axis=1, keepdims=True)
+    return np.asarray(top + np.log(np.exp(scores - top).sum(axis=1, keepdims=True)))
+
+
+def _has_encoder(model: Any) -> bool:
+    return isinstance(model, Pipeline) and len(model.steps) > 1
+
+
+def _last_step(model: Any) -> Any:
+    return model.steps[-1][1] if isinstance(model, Pipeline) else model
+
+
+def _weight_option(model: Any, weights: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
+    if isinstance(model, Pipeline):
+        return {f"{model.steps[-1][0]}__sample_weight": weights}
+    return {"sample_weight": weights}
+
+
+def _continues(model: Any) -> bool:
+    """Whether ``warm_start`` means to go on from the coefficients (for trees it means more trees)."""
+    has_coefficients = hasattr(model, "coef_") or hasattr(model, "coefs_")
+    return not _has_encoder(model) and has_coefficients and "warm_start" in model.get_params()
+
+
+def _copy_with_state(model: Any) -> Any:
+    """A copy that continues from the model's coefficients; the model itself stays as it is."""
+    from copy import deepcopy
+
+    return deepcopy(model).set_params(warm_start=True)
