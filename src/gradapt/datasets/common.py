@@ -1,0 +1,69 @@
+"""What the benchmark loaders share: presets, splits, given positions and small versions."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradapt.domains import Domain, DomainSequence
+from gradapt.errors import InputError
+from gradapt.seeds import derive_seed
+
+__all__ = ["Preset", "Split", "check_count", "check_words", "image_domain", "limit_domains", "positions"]
+
+Preset = Literal["reference", "paper"]
+# "adapt": source, given domains and the target that a method adapts to; "heldout": the same
+# source and fresh samples of the target that no method sees.
+Split = Literal["adapt", "heldout"]
+
+
+def check_words(preset: str, split: str) -> None:
+    """Raise unless both words are known."""
+    if preset not in ("reference", "paper"):
+        raise InputError(f"preset must be 'reference' or 'paper', got {preset!r}")
+    if split not in ("adapt", "heldout"):
+        raise InputError(f"split must be 'adapt' or 'heldout', got {split!r}")
+
+
+def check_count(n_given: int, most: int) -> None:
+    """Raise unless the number of given domains can be cut."""
+    if not 0 <= n_given <= most:
+        raise InputError(f"n_given must lie between 0 and {most}, got {n_given!r}")
+
+
+def positions(n_given: int) -> list[float]:
+    """Evenly spaced positions strictly between 0 and 1.
+
+    >>> positions(3)
+    [0.25, 0.5, 0.75]
+    """
+    return [i / (n_given + 1) for i in range(1, n_given + 1)]
+
+
+def image_domain(images: NDArray[Any], labels: NDArray[np.int64], name: str, shift: float = 0.0) -> Domain:
+    """Byte images as float32 of shape (n, 1, height, width) with values ``pixel / 255 + shift``."""
+    samples = images[:, None].astype(np.float32) / np.float32(255)
+    return Domain(samples + np.float32(shift) if shift else samples, labels=labels, name=name)
+
+
+def limit_domains(sequence: DomainSequence, n_samples: int | None, seed: int) -> DomainSequence:
+    """Every domain reduced to ``n_samples``, for small trials; the draw depends on the seed alone.
+
+    Domains of one size are thinned alike, so that pairs of samples stay together.
+    """
+    if n_samples is None:
+        return sequence
+    if n_samples < 2:
+        raise InputError(f"n_samples must be at least 2, got {n_samples!r}")
+    return DomainSequence([_limited(domain, n_samples, seed) for domain in sequence])
+
+
+def _limited(domain: Domain, n_samples: int, seed: int) -> Domain:
+    if len(domain) <= n_samples:
+        return domain
+    rng = np.random.default_rng(derive_seed(seed, "limit", len(domain)))
+    rows = np.sort(rng.choice(len(domain), n_samples, replace=False))
+    labels = None if domain.labels is None else domain.labels[rows]
+    return Domain(domain.samples[rows], labels=labels, name=domain.name)
