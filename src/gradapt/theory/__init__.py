@@ -1,0 +1,65 @@
+"""The theory of gradual self-training as working functions: numbers in, bounds with named terms out.
+
+Every function cites the statement it computes. Shifts of a sequence of domains are measured by
+`gradapt.transport.measure_path`.
+"""
+
+from gradapt.theory.bound import Bound
+from gradapt.theory.compare import BoundComparison, FixedLength, FixedShift, compare_bounds
+from gradapt.theory.complexity import (
+    linear_sequential_rademacher,
+    loss_sequential_rademacher,
+    network_sequential_rademacher,
+)
+from gradapt.theory.discrepancy import discrepancy, discrepancy_bound, distance_to_last, minimising_weights
+from gradapt.theory.error_difference import error_difference, lipschitz_of_error
+from gradapt.theory.generalisation import NetworkConstants, generalisation_bound, network_bound
+from gradapt.theory.kumar import kumar_exponential, kumar_factor, kumar_path, kumar_step
+from gradapt.theory.lipschitz import Lipschitz, Side, compose, linear_lipschitz, margin_lipschitz, spectral_product
+from gradapt.theory.network_lipschitz import network_lower, network_upper
+from gradapt.theory.path import PathLength, path_length_inequality
+from gradapt.theory.stability import Sampling, linear_complexity, naive_bound, self_training_stability
+from gradapt.theory.steps import OptimalSteps, StepConstants, optimal_steps, simplified_bound, stationary_steps
+
+__all__ = [
+    "Bound",
+    "BoundComparison",
+    "FixedLength",
+    "FixedShift",
+    "Lipschitz",
+    "NetworkConstants",
+    "OptimalSteps",
+    "PathLength",
+    "Sampling",
+    "Side",
+    "StepConstants",
+    "compare_bounds",
+    "compose",
+    "discrepancy",
+    "discrepancy_bound",
+    "distance_to_last",
+    "error_difference",
+    "generalisation_bound",
+    "kumar_exponential",
+    "kumar_factor",
+    "kumar_path",
+    "kumar_step",
+    "linear_complexity",
+    "linear_lipschitz",
+    "linear_sequential_rademacher",
+    "lipschitz_of_error",
+    "loss_sequential_rademacher",
+    "margin_lipschitz",
+    "minimising_weights",
+    "naive_bound",
+    "network_bound",
+    "network_lower",
+    "network_sequential_rademacher",
+    "network_upper",
+    "optimal_steps",
+    "path_length_inequality",
+    "self_training_stability",
+    "simplified_bound",
+    "spectral_product",
+    "stationary_steps",
+]

@@ -1,0 +1,164 @@
+"""The exponential and the linear bound side by side, over the number of steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradapt.theory.bound import Bound
+from gradapt.theory.generalisation import NetworkConstants, network_bound
+from gradapt.theory.kumar import kumar_exponential, kumar_path
+from gradapt.theory.numbers import check_count, check_positive
+from gradapt.theory.steps import StepConstants, simplified_bound
+
+__all__ = ["BoundComparison", "FixedLength", "FixedShift", "compare_bounds"]
+
+
+@dataclass(frozen=True)
+class FixedLength:
+    """Source and target stay; ``T`` equal steps share the distance between them, ``Delta = length / T``."""
+
+    length: float
+
+    def shift(self, n_steps: int) -> float:
+        """Shift of one of ``n_steps`` equal steps."""
+        return check_positive(self.length, "length") / n_steps
+
+
+@dataclass(frozen=True)
+class FixedShift:
+    """Each step moves by the same ``shift``: more steps lead further away."""
+
+    size: float
+
+    def shift(self, n_steps: int) -> float:
+        """The same for any number of steps."""
+        return check_positive(self.size, "size")
+
+
+@dataclass(frozen=True)
+class BoundComparison:
+    """Bounds over the number of steps.
+
+    Attributes
+    ----------
+    n_steps : int array
+        The ``T`` compared.
+    shifts : float array
+        Shift of one step for each ``T``.
+    curves : dict of str to float array
+        ``"exponential"`` (corollary of Kumar et al.), ``"multiplicative"`` (their recursion, never
+        larger), ``"linear"`` (the network form of the generalisation bound) and ``"simplified"``.
+        Infinite where ``R * Delta >= 1`` rules a bound out.
+    """
+
+    n_steps: NDArray[np.int64]
+    shifts: NDArray[np.float64]
+    curves: dict[str, NDArray[np.float64]]
+
+    def optimum(self, curve: str = "linear") -> int | None:
+        """The ``T`` with the smallest value of a curve; ``None`` where it is infinite throughout."""
+        values = self.curves[curve]
+        return int(self.n_steps[int(np.argmin(values))]) if np.isfinite(values).any() else None
+
+    def crossing(self) -> int | None:
+        """The first ``T`` from which on the linear bound stays below the exponential one; ``None`` if never."""
+        below = self.curves["linear"] < self.curves["exponential"]
+        stays = np.logical_and.accumulate(below[::-1])[::-1]
+        return int(self.n_steps[int(np.argmax(stays))]) if stays.any() else None
+
+    def plot(self, axes: Any = None) -> Any:
+        """Draw the curves with their optima, on a logarithmic scale; returns the matplotlib axes."""
+        if axes is None:
+            from matplotlib.figure import Figure
+
+            axes = Figure(figsize=(6.0, 4.0), layout="constrained").subplots()
+        for name, values in self.curves.items():
+            finite = np.isfinite(values)
+            if not finite.any():
+                continue
+            (line,) = axes.plot(self.n_steps[finite], values[finite], label=name)
+            best = self.optimum(name)
+            axes.plot(best, values[self.n_steps == best], "o", color=line.get_color())
+        axes.axhline(1.0, color="0.6", linewidth=0.8, linestyle=":")
+        axes.set(xlabel="number of steps T", ylabel="bound on the target error", yscale="log")
+        axes.legend(frameon=False)
+        return axes
+
+
+def compare_bounds(
+    source_error: float,
+    path: FixedLength | FixedShift,
+    n_samples: int,
+    *,
+    largest_n_steps: int = 30,
+    n_layers: int = 1,
+    delta: float = 0.05,
+    model_lipschitz: float = 1.0,
+    data_norm: float = 1.0,
+    constants: NetworkConstants | None = None,
+    step_constants: StepConstants | None = None,
+) -> BoundComparison:
+    """The exponential and the linear bound for ``T = 1 .. largest_n_steps``.
+
+    Parameters
+    ----------
+    source_error : float
+    path : FixedLength or FixedShift
+        How the shift of one step depends on ``T``.
+    n_samples : int
+        Samples per domain.
+    largest_n_steps : int
+    n_layers : int
+        Depth of the network in the linear bound.
+    delta : float
+    model_lipschitz, data_norm : float
+        ``R`` and ``B`` of the bounds of Kumar et al.
+    constants : NetworkConstants, optional
+        Of the linear bound; all 1 by default.
+    step_constants : StepConstants, optional
+        Of the simplified bound; all 1 by default.
+
+    Examples
+    --------
+    >>> table = compare_bounds(0.01, FixedLength(0.5), 10_000)
+    >>> table.optimum("linear"), table.optimum("exponential"), table.crossing()
+    (1, 1, 1)
+    """
+    steps = np.arange(1, check_count(largest_n_steps, "largest_n_steps") + 1)
+    shifts = np.array([path.shift(int(t)) for t in steps])
+    kumar = {"delta": delta, "model_lipschitz": model_lipschitz, "data_norm": data_norm}
+
+    def curve(bound: Callable[[int, float], Bound], *, needs_small_steps: bool) -> NDArray[np.float64]:
+        allowed = (model_lipschitz * shifts < 1.0) if needs_small_steps else np.ones(len(steps), dtype=bool)
+        pairs = zip(steps, shifts, allowed, strict=True)
+        return np.array([bound(int(t), float(shift)).total if ok else np.inf for t, shift, ok in pairs])
+
+    return BoundComparison(
+        steps,
+        shifts,
+        {
+            "exponential": curve(
+                lambda t, shift: kumar_exponential(source_error, shift, t, n_samples, **kumar), needs_small_steps=True
+            ),
+            "multiplicative": curve(
+                lambda t, shift: kumar_path(source_error, np.full(t, shift), n_samples, **kumar), needs_small_steps=True
+            ),
+            "linear": curve(
+                lambda t, shift: network_bound(
+                    source_error, shift, t, n_samples, n_layers, delta=delta, constants=constants
+                ),
+                needs_small_steps=False,
+            ),
+            "simplified": curve(
+                lambda t, shift: simplified_bound(
+                    t, shift, n_samples, source_error=source_error, constants=step_constants
+                ),
+                needs_small_steps=False,
+            ),
+        },
+    )

@@ -1,0 +1,123 @@
+"""Discrepancy of a sequence of domains for any weights: its bound, and the weights that make it small."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradapt.theory.bound import Bound
+from gradapt.theory.error_difference import lipschitz_of_error
+from gradapt.theory.numbers import check_non_negative, check_shifts, check_simplex
+
+__all__ = ["discrepancy", "discrepancy_bound", "distance_to_last", "minimising_weights"]
+
+
+def distance_to_last(shifts: Any) -> NDArray[np.float64]:
+    """Length of the path from each domain to the last one; ``len(shifts) + 1`` entries, the last of them 0.
+
+    >>> distance_to_last([1.0, 2.0]).tolist()
+    [3.0, 2.0, 0.0]
+    """
+    steps = check_shifts(shifts)
+    return np.append(np.cumsum(steps[::-1])[::-1], 0.0)
+
+
+def discrepancy(errors: Any, weights: Any = None) -> float:
+    """The discrepancy itself, where the errors are known.
+
+    Parameters
+    ----------
+    errors : array of shape (hypotheses, domains)
+        Error of each hypothesis of the class on each domain.
+    weights : array of length ``domains``, optional
+        A probability vector; uniform by default.
+
+    Examples
+    --------
+    >>> discrepancy([[0.0, 0.4], [0.3, 0.1]])
+    0.2
+    """
+    table = np.atleast_2d(np.asarray(errors, dtype=np.float64))
+    q = check_simplex(weights, table.shape[1])
+    return float((table[:, -1] - table @ q).max())
+
+
+def discrepancy_bound(
+    shifts: Any, weights: Any = None, *, loss_lipschitz: float = 1.0, model_lipschitz: float = 1.0
+) -> Bound:
+    """``rho * sqrt(R^2 + 1) * sum of q_tau * (path length from domain tau to the last)``.
+
+    Parameters
+    ----------
+    shifts : array
+        ``W_p`` of each step: one less than there are domains.
+    weights : array, optional
+        ``q``, one entry per domain; uniform by default.
+    loss_lipschitz, model_lipschitz : float
+        ``rho`` and ``R``.
+
+    Notes
+    -----
+    The paper writes ``(t - tau - 1) * Delta`` with the *average* shift for that path length. This is
+    the same where all steps are equal, and an upper bound where ``Delta`` is the largest; with
+    unequal steps and the plain average it can fall below the discrepancy, so each step is asked for.
+
+    Examples
+    --------
+    >>> discrepancy_bound([0.1, 0.1], model_lipschitz=0.75).total
+    0.125
+    """
+    path = distance_to_last(shifts)
+    q = check_simplex(weights, len(path))
+    constant = lipschitz_of_error(loss_lipschitz, model_lipschitz)
+    return Bound(
+        "Lemma 2 (discrepancy bound)",
+        {"discrepancy": constant * float(q @ path)},
+        {"rho": loss_lipschitz, "R": model_lipschitz},
+    )
+
+
+def minimising_weights(shifts: Any, norm_factor: float = 0.0, *, constant: float = 1.0) -> NDArray[np.float64]:
+    """The weights ``q`` that minimise ``discrepancy bound + norm_factor * |q|``.
+
+    The bound alone (``norm_factor=0``) is linear in ``q`` and smallest, namely 0, with all weight on the
+    last domain; the paper names the uniform weights instead, which minimise the norm of ``q`` (the limit
+    of a large ``norm_factor``), the other term of the generalisation bound that depends on ``q``.
+    Between the two, weights fall linearly with the distance from the last domain, down to zero.
+
+    Parameters
+    ----------
+    shifts : array
+        ``W_p`` of each step.
+    norm_factor : float
+        What multiplies ``|q|`` in the bound at hand, such as ``(1 + M * sqrt(8 log(1/delta))) / sqrt(n)``.
+    constant : float
+        ``rho * sqrt(R^2 + 1)``, see `lipschitz_of_error`.
+
+    Examples
+    --------
+    >>> minimising_weights([1.0, 1.0]).tolist()
+    [0.0, 0.0, 1.0]
+    >>> minimising_weights([1.0, 1.0], 1e9).round(6).tolist()
+    [0.333333, 0.333333, 0.333333]
+    >>> minimising_weights([1.0, 1.0], 5.0**0.5).round(6).tolist()
+    [0.0, 0.333333, 0.666667]
+    """
+    prices = check_non_negative(constant, "constant") * distance_to_last(shifts)
+    scale = check_non_negative(norm_factor, "norm_factor")
+    if scale == 0.0:
+        cheapest = (prices == prices.min()).astype(np.float64)
+        return np.asarray(cheapest / cheapest.sum())
+    # Stationarity: q is proportional to (level - price)+, with |(level - price)+| = norm_factor.
+    ordered = np.sort(prices)
+    for used in range(len(ordered), 0, -1):
+        mean, spread = ordered[:used].mean(), ordered[:used].var() * used
+        if spread > scale**2:
+            continue
+        level = mean + np.sqrt((scale**2 - spread) / used)
+        if level >= ordered[used - 1]:
+            break
+    slack = np.maximum(level - prices, 0.0)
+    return np.asarray(slack / slack.sum())

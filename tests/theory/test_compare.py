@@ -1,0 +1,74 @@
+"""The two bounds side by side."""
+
+import numpy as np
+import pytest
+
+from gradapt.errors import InputError
+from gradapt.theory import (
+    FixedLength,
+    FixedShift,
+    NetworkConstants,
+    compare_bounds,
+    kumar_exponential,
+    network_bound,
+)
+
+
+def test_numbers_are_those_of_the_bounds():
+    table = compare_bounds(0.02, FixedLength(2.0), 5_000, largest_n_steps=6, n_layers=2, model_lipschitz=0.9)
+    assert table.n_steps.tolist() == [1, 2, 3, 4, 5, 6]
+    np.testing.assert_allclose(table.shifts, 2.0 / table.n_steps)
+    # R * Delta < 1 needs at least two steps here: 0.9 * 2 / 1 > 1.
+    assert np.isinf(table.curves["exponential"][0])
+    for t, shift, exponential, linear in zip(
+        table.n_steps, table.shifts, table.curves["exponential"], table.curves["linear"], strict=True
+    ):
+        if t > 1:
+            assert exponential == kumar_exponential(0.02, shift, int(t), 5_000, model_lipschitz=0.9).total
+        assert linear == network_bound(0.02, shift, int(t), 5_000, 2).total
+
+
+def test_exponential_against_linear():
+    table = compare_bounds(0.02, FixedShift(0.1), 10**6, largest_n_steps=40)
+    exponential, linear = table.curves["exponential"], table.curves["linear"]
+    growth = exponential[1:] / exponential[:-1]
+    assert (growth > 2 / (1 - 0.1)).all()
+    assert np.diff(linear).max() < 0.2
+    assert (table.curves["multiplicative"] <= exponential).all()
+    assert table.crossing() == 1
+    assert table.optimum("exponential") == 1
+
+
+def test_optimum_inside_when_the_sample_term_weighs_enough():
+    table = compare_bounds(
+        0.02, FixedLength(0.5), 1_000, largest_n_steps=60, constants=NetworkConstants(complexity=40.0)
+    )
+    best = table.optimum("linear")
+    assert 1 < best < 60
+    assert table.curves["linear"][best - 1] == table.curves["linear"].min()
+
+
+def test_nothing_to_compare_when_steps_are_too_large():
+    table = compare_bounds(0.02, FixedShift(2.0), 1_000, largest_n_steps=3)
+    assert table.optimum("exponential") is None
+    assert table.crossing() == 1
+
+
+def test_plot_marks_the_optima():
+    table = compare_bounds(0.02, FixedLength(0.5), 1_000)
+    axes = table.plot()
+    labels = [line.get_label() for line in axes.get_lines()]
+    assert {"exponential", "multiplicative", "linear", "simplified"} <= set(labels)
+    assert axes.get_yscale() == "log"
+    assert table.plot(axes) is axes
+
+
+def test_plot_leaves_out_what_is_infinite():
+    axes = compare_bounds(0.02, FixedShift(2.0), 1_000, largest_n_steps=3).plot()
+    assert "exponential" not in [line.get_label() for line in axes.get_lines()]
+
+
+@pytest.mark.parametrize("path", [FixedLength(0.0), FixedShift(-1.0)])
+def test_paths_must_move(path):
+    with pytest.raises(InputError, match="must be a finite number > 0"):
+        compare_bounds(0.1, path, 100)
