@@ -16,7 +16,7 @@ __all__ = ["moving_gaussians", "rotated_digits", "rotating_moons"]
 # The digits fill their 8 x 8 frame; a margin keeps their corners inside when they turn.
 DIGIT_MARGIN = 2
 DIGIT_SHAPE = (8 + 2 * DIGIT_MARGIN, 8 + 2 * DIGIT_MARGIN)
-_HELD_OUT = 1 / 3
+_HELD_OUT = 0.5
 
 
 def rotated_digits(angles: Sequence[float] = (0, 20, 40, 60), *, split: str = "train", seed: int = 0) -> DomainSequence:
@@ -29,12 +29,12 @@ def rotated_digits(angles: Sequence[float] = (0, 20, 40, 60), *, split: str = "t
     angles : sequence of float
         Degrees, from source to target.
     split : {"train", "held_out"}
-        Two thirds of the images, or the other third.
+        One half of the images, or the other.
     seed : int
         Draws the split.
 
     >>> rotated_digits((0, 45), split="held_out")
-    DomainSequence([Domain('0', 599 x 144, labelled), Domain('45', 599 x 144, labelled)])
+    DomainSequence([Domain('0', 898 x 144, labelled), Domain('45', 898 x 144, labelled)])
     """
     from scipy.ndimage import rotate
     from sklearn.datasets import load_digits

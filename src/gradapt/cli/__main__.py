@@ -1,0 +1,3 @@
+from gradapt.cli import main
+
+main()
