@@ -13,6 +13,7 @@ from gradapt.transport.distances import average_shift, distance_matrix, path_len
 from gradapt.transport.entropic import Greenkhorn, Sinkhorn
 from gradapt.transport.exact import Exact
 from gradapt.transport.geodesic import interpolate
+from gradapt.transport.measure import PathShifts, measure_path
 from gradapt.transport.plan import Certificate, Plan
 from gradapt.transport.problem import Problem, Solution, Solver
 from gradapt.transport.solve import solve, transport
@@ -26,6 +27,7 @@ __all__ = [
     "IndependentCoupling",
     "LowRank",
     "OracleCoupling",
+    "PathShifts",
     "Plan",
     "PowerMetric",
     "Precomputed",
@@ -42,6 +44,7 @@ __all__ = [
     "choose_solver",
     "distance_matrix",
     "interpolate",
+    "measure_path",
     "path_length",
     "shifts",
     "solve",
