@@ -28,7 +28,7 @@ def demo(
     snapshots; accuracies are on held-out target samples. Takes about half a minute.
     """
     from gradapt.experiments.demo import count_runs, run_demo
-    from gradapt.report.files import write_json
+    from gradapt.files import write_json
 
     scenes = tuple(path) if path else ("digits", "moons")
     runs: list[DemoRun] = []
