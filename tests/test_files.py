@@ -10,7 +10,6 @@ def test_a_failed_write_leaves_the_old_file_and_no_scraps(tmp_path):
     target = tmp_path / "a.txt"
     target.write_text("old")
 
-
     def fail_halfway():
         with atomic_path(target) as path:
             path.write_text("new")

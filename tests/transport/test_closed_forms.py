@@ -1,5 +1,7 @@
 """Problems whose answer is known by hand."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -92,7 +94,7 @@ def test_distances_grow_with_p(seed):
     x0, x1 = rng.normal(size=(7, 2)), rng.normal(size=(5, 2)) + 1
     w0 = rng.random(7)
     values = [wasserstein(x0, x1, p, w0) for p in (1, 1.5, 2, 4, np.inf)]
-    assert all(a <= b * (1 + 1e-9) for a, b in zip(values, values[1:], strict=False))
+    assert all(a <= b * (1 + 1e-9) for a, b in pairwise(values))
 
 
 @pytest.mark.parametrize(("n", "m"), [(40, 40), (40, 25)])

@@ -118,9 +118,10 @@ class LowRank:
         x1 = np.asarray(x1.toarray() if sp.issparse(x1) else x1, np.float64)
         # POT's steps depend on the scale of the costs: give it clouds of unit size.
         centre = x0.mean(axis=0)
-        scale = max(float(np.abs(x0 - centre).max()), float(np.abs(x1 - centre).max())) or 1.0
+        scale = max(float(np.abs(x0 - centre).max()), float(np.abs(x1 - centre).max()))
         rank = min(self.rank, len(x0), len(x1))
-        if rank == 1:
+        if rank == 1 or scale == 0 or (np.ptp(x0, axis=0).max() == 0 and np.ptp(x1, axis=0).max() == 0):
+            # One anchor, or one place on either side: every plan costs the same.
             return np.asarray(np.outer(w0, w1))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # POT warns where it stops early; the certificate tells more
@@ -134,8 +135,8 @@ class LowRank:
                 seed_init=derive_seed(self.seed, "low rank"),
                 numItermax=500,
             )
-        with np.errstate(divide="ignore", invalid="ignore"):
-            dense = (q / g[None, :]) @ r.T
+        used = g > 0
+        dense = (q[:, used] / g[None, used]) @ r[:, used].T
         if not np.isfinite(dense).all():
             raise SolverError(f"the low-rank iteration broke down at rank {rank}; try a smaller rank or Sinkhorn()")
         return np.asarray(dense)
