@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -155,6 +156,13 @@ def _continues(model: Any) -> bool:
 
 def _copy_with_state(model: Any) -> Any:
     """A copy that continues from the model's coefficients; the model itself stays as it is."""
-    from copy import deepcopy
-
-    return deepcopy(model).set_params(warm_start=True)
+    student = deepcopy(model).set_params(warm_start=True)
+    # scikit-learn's MLP would compare the loss on the new samples with its best loss on the
+    # old ones and stop at once: let it begin counting anew.
+    fresh = {"best_loss_": np.inf, "_no_improvement_count": 0, "loss_curve_": [], "validation_scores_": []}
+    if getattr(student, "best_validation_score_", None) is not None:
+        fresh |= {"best_validation_score_": -np.inf}
+    for name, value in fresh.items():
+        if getattr(student, name, None) is not None:
+            setattr(student, name, value)
+    return student

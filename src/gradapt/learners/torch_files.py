@@ -1,0 +1,134 @@
+"""Models on disk: weights as safetensors, everything else as JSON. Nothing is unpickled."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from gradapt import __version__
+from gradapt.errors import InputError
+from gradapt.learners.torch_classifier import TorchClassifier
+from gradapt.learners.torch_training import Adam, EarlyStopping
+from gradapt.networks import build, describe
+
+__all__ = ["load_classifier", "save_classifier"]
+
+_FORMAT = 1
+
+
+def save_classifier(classifier: TorchClassifier, path: str | Path) -> Path:
+    """Write a fitted classifier as ``path.safetensors`` and ``path.json``; returns the latter.
+
+    Parameters
+    ----------
+    classifier : TorchClassifier
+        Fitted.
+    path : path
+        With or without an ending.
+    """
+    from safetensors.torch import save_file
+
+    if not hasattr(classifier, "module_"):
+        raise InputError("only a fitted TorchClassifier can be saved; call fit first")
+    weights_path, json_path = _paths(path)
+    tensors = {name: value.detach().cpu().contiguous() for name, value in classifier.module_.state_dict().items()}
+    shape = getattr(classifier.module_, "sample_shape", None)
+    about = {
+        "format": _FORMAT,
+        "gradapt": __version__,
+        "network": describe(classifier.module_),
+        "classes": _plain_classes(classifier.classes_),
+        "sample_shape": None if shape is None else list(shape),
+        "n_features_in": getattr(classifier, "n_features_in_", None),
+        "parameters": _parameters(classifier),
+    }
+    text = json.dumps(about, indent=2)
+    save_file(tensors, weights_path)
+    json_path.write_text(text + "\n")
+    return json_path
+
+
+def load_classifier(path: str | Path, module: nn.Module | None = None, device: str = "auto") -> TorchClassifier:
+    """Read a classifier that `save_classifier` wrote; its weights are the same bit for bit.
+
+    Parameters
+    ----------
+    path : path
+        As given to `save_classifier`.
+    module : nn.Module, optional
+        The architecture, for networks of layers that JSON cannot describe.
+    device : str
+    """
+    from safetensors.torch import load_file
+
+    weights_path, json_path = _paths(path)
+    try:
+        about = json.loads(json_path.read_text())
+        tensors = load_file(weights_path)
+    except FileNotFoundError as error:
+        raise InputError(
+            f"{error.filename or weights_path} is missing; a model is a .json and a .safetensors"
+        ) from None
+    except Exception as error:
+        raise InputError(f"{json_path.stem} is damaged ({error}); save the model again") from None
+    if about.get("format") != _FORMAT:
+        raise InputError(f"{json_path} has format {about.get('format')!r}; this version reads format {_FORMAT}")
+    if module is None:
+        if about["network"] is None:
+            raise InputError(f"{json_path} does not describe its network; pass the architecture as module=...")
+        module = build(about["network"])
+    try:
+        module.load_state_dict(tensors)
+    except RuntimeError as error:
+        raise InputError(f"the weights in {weights_path} do not fit the module: {error}") from None
+    classifier = TorchClassifier(module, device=device, **_restored(about["parameters"]))
+    kind, values = about["classes"]["dtype"], about["classes"]["values"]
+    if about["sample_shape"] is not None:
+        module.sample_shape = tuple(about["sample_shape"])  # type: ignore[assignment]
+    return _fitted(classifier, module, np.array(values, dtype=kind), about["n_features_in"])
+
+
+def _fitted(classifier: TorchClassifier, module: nn.Module, classes: NDArray[Any], n: int | None) -> TorchClassifier:
+    from gradapt.learners.torch_samples import pick_device
+
+    fitted = classifier.with_module(module.to(pick_device(classifier.device)).eval(), classes)
+    if n is not None:
+        fitted.n_features_in_ = n
+    return fitted
+
+
+def _paths(path: str | Path) -> tuple[Path, Path]:
+    stem = Path(path)
+    if stem.suffix in (".json", ".safetensors"):
+        stem = stem.with_suffix("")
+    return stem.with_name(stem.name + ".safetensors"), stem.with_name(stem.name + ".json")
+
+
+def _plain_classes(classes: NDArray[Any]) -> dict[str, Any]:
+    if classes.dtype.kind not in "biufU":
+        raise InputError(f"classes of type {classes.dtype} cannot be written as JSON; use numbers or strings")
+    return {"dtype": classes.dtype.str, "values": classes.tolist()}
+
+
+def _parameters(classifier: TorchClassifier) -> dict[str, Any]:
+    kept = {key: getattr(classifier, key) for key in ("encoder", "epochs", "refit_epochs", "batch_size")}
+    kept["random_state"] = classifier.random_state if isinstance(classifier.random_state, int) else None
+    # An optimiser of the user's own is code; it is not needed to predict.
+    kept["optimiser"] = asdict(classifier.optimiser) if isinstance(classifier.optimiser, Adam) else None
+    kept["early_stopping"] = None if classifier.early_stopping is None else asdict(classifier.early_stopping)
+    return kept
+
+
+def _restored(parameters: dict[str, Any]) -> dict[str, Any]:
+    restored = dict(parameters)
+    if restored["optimiser"] is not None:
+        restored["optimiser"] = Adam(**restored["optimiser"])
+    if restored["early_stopping"] is not None:
+        restored["early_stopping"] = EarlyStopping(**restored["early_stopping"])
+    return restored

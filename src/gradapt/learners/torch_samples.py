@@ -1,0 +1,154 @@
+"""Samples that live on a device and are indexed there, stored or made on the fly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from gradapt.errors import InputError
+
+__all__ = ["Between", "Samples", "Stored", "encode", "logits", "pick_device"]
+
+# Forward passes without gradients take about this many input values at a time.
+_FORWARD_VALUES = 2**27
+
+
+class Samples(Protocol):
+    """Rows on a device."""
+
+    def __len__(self) -> int: ...
+
+    @property
+    def device(self) -> torch.device: ...
+
+    @property
+    def sample_shape(self) -> tuple[int, ...]: ...
+
+    def take(self, rows: Tensor) -> Tensor:
+        """The chosen rows as one tensor."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Stored:
+    """Rows of a tensor."""
+
+    values: Tensor
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    @property
+    def device(self) -> torch.device:
+        return self.values.device
+
+    @property
+    def sample_shape(self) -> tuple[int, ...]:
+        return tuple(self.values.shape[1:])
+
+    def take(self, rows: Tensor) -> Tensor:
+        return self.values.index_select(0, rows)
+
+
+@dataclass(frozen=True, eq=False)
+class Between:
+    """Rows ``(1 - position) * x0[rows] + position * x1[cols]``, formed when they are taken.
+
+    A generated domain so costs two index vectors instead of a copy of the features.
+    """
+
+    x0: Tensor
+    x1: Tensor
+    rows: Tensor
+    cols: Tensor
+    position: float
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def device(self) -> torch.device:
+        return self.x0.device
+
+    @property
+    def sample_shape(self) -> tuple[int, ...]:
+        return tuple(self.x0.shape[1:])
+
+    def take(self, rows: Tensor) -> Tensor:
+        start = self.x0.index_select(0, self.rows.index_select(0, rows))
+        end = self.x1.index_select(0, self.cols.index_select(0, rows))
+        return start.mul_(1.0 - self.position).add_(end, alpha=self.position)
+
+
+def pick_device(name: str = "auto") -> torch.device:
+    """The device of a name; ``auto`` is CUDA where there is one.
+
+    >>> pick_device("cpu")
+    device(type='cpu')
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError:
+        raise InputError(f"device must be 'auto', 'cpu' or 'cuda', got {name!r}") from None
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise InputError(f"device {name!r} was asked for, but torch sees no GPU here; use 'cpu' or 'auto'")
+    return device
+
+
+def as_tensor(samples: Any, device: torch.device, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Any samples as a tensor of the device and type, without a copy where it is one already."""
+    if isinstance(samples, Tensor):
+        return samples.to(device=device, dtype=dtype)
+    array = np.asarray(samples.toarray() if hasattr(samples, "toarray") else samples)
+    if array.dtype not in (np.float32, np.float64):
+        array = array.astype(np.float32)
+    return torch.from_numpy(array if array.flags.writeable else array.copy()).to(device=device, dtype=dtype)
+
+
+def dtype_of(module: nn.Module) -> torch.dtype:
+    """The floating type that a module computes in.
+
+    >>> dtype_of(nn.Linear(1, 1).double())
+    torch.float64
+    """
+    return next((p.dtype for p in module.parameters() if p.is_floating_point()), torch.float32)
+
+
+@torch.no_grad()
+def logits(module: nn.Module, samples: Samples) -> Tensor:
+    """Scores of all samples in evaluation mode, as float32 on the device."""
+    module.eval()
+    return torch.cat([module(part) for part in _parts(samples)])
+
+
+@torch.no_grad()
+def encode(module: nn.Module, samples: Samples) -> Tensor:
+    """Outputs of an encoder for all samples, flattened to one row per sample."""
+    module.eval()
+    out: Tensor | None = None
+    start = 0
+    for part in _parts(samples):
+        features = module(part).flatten(1)
+        if out is None:
+            out = features.new_empty((len(samples), features.shape[1]))
+        out[start : start + len(features)] = features
+        start += len(features)
+    assert out is not None
+    return out
+
+
+def _parts(samples: Samples) -> Iterator[Tensor]:
+    n = len(samples)
+    # Hidden layers of a convolutional network are far larger than its input: reckon with 32 channels.
+    values = max(1, int(np.prod(samples.sample_shape))) * (32 if len(samples.sample_shape) > 1 else 1)
+    step = max(1, min(n, _FORWARD_VALUES // values))
+    everything = torch.arange(n, device=samples.device)
+    for start in range(0, n, step):
+        yield samples.take(everything[start : start + step])

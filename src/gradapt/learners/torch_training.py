@@ -1,0 +1,313 @@
+"""The one training loop for torch modules: data on the device, the step captured once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from gradapt.errors import InputError
+from gradapt.learners.torch_samples import Samples
+
+__all__ = ["Adam", "EarlyStopping", "Recipe", "Trainer", "seeded"]
+
+OptimiserFactory = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
+
+# Captured steps kept at a time; each batch size has its own.
+_MOST_GRAPHS = 12
+_WARM_UP_STEPS = 3
+
+
+@dataclass(frozen=True)
+class Adam:
+    """Factory of Adam optimisers, in one kernel and capturable on CUDA.
+
+    >>> Adam(lr=0.01)([nn.Parameter(torch.zeros(1))]).defaults["lr"]
+    0.01
+    """
+
+    lr: float = 1e-4
+    weight_decay: float = 1e-4
+
+    def __call__(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+        parameters = list(parameters)
+        on_cuda = bool(parameters) and parameters[0].is_cuda
+        options: dict[str, Any] = {"fused": True, "capturable": True} if on_cuda else {}
+        return torch.optim.Adam(parameters, lr=self.lr, weight_decay=self.weight_decay, **options)
+
+
+@dataclass(frozen=True)
+class EarlyStopping:
+    """Hold out a share of the training data; stop when its loss has not improved for a while.
+
+    Attributes
+    ----------
+    patience : int
+        Epochs without improvement before the best weights are put back.
+    fraction : float
+        Share held out.
+    """
+
+    patience: int = 2
+    fraction: float = 0.1
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a module is trained.
+
+    Attributes
+    ----------
+    epochs : int
+    batch_size : int or None
+        None: all samples at once.
+    optimiser : callable
+        From parameters to an optimiser; a new one for every training.
+    early_stopping : EarlyStopping or None
+    """
+
+    epochs: int = 5
+    batch_size: int | None = 128
+    optimiser: OptimiserFactory = field(default_factory=Adam)
+    early_stopping: EarlyStopping | None = None
+
+    def __post_init__(self) -> None:
+        if self.epochs < 1:
+            raise InputError(f"epochs must be at least 1, got {self.epochs!r}")
+        if self.batch_size is not None and self.batch_size < 1:
+            raise InputError(f"batch_size must be at least 1, or None for all samples, got {self.batch_size!r}")
+
+
+@contextmanager
+def seeded(seed: int, device: torch.device) -> Iterator[None]:
+    """Seed torch for a while and leave its random state as it was found."""
+    devices = [device.index or 0] if device.type == "cuda" else []
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(seed)
+        yield
+
+
+class Trainer:
+    """Trains one module again and again, each time with a new optimiser.
+
+    On CUDA the step (forward, backward, update) is captured as a graph for each batch
+    size and replayed, so that launches do not dominate; the capture is kept between
+    trainings, whose weights are loaded in place.
+
+    Parameters
+    ----------
+    module : nn.Module
+        Trained in place.
+    recipe : Recipe
+    capture : bool or None
+        Whether to capture the step; None: on CUDA.
+    """
+
+    def __init__(self, module: nn.Module, recipe: Recipe, *, capture: bool | None = None) -> None:
+        self.module = module
+        self.recipe = recipe
+        self.parameters = [p for p in module.parameters() if p.requires_grad]
+        if not self.parameters:
+            raise InputError("the module has no parameters to train; cut the encoder at an earlier layer")
+        self.device = self.parameters[0].device
+        self.optimiser = recipe.optimiser(self.parameters)
+        self._fresh = True
+        can_capture = all(group.get("capturable", False) for group in self.optimiser.param_groups)
+        self.capture = self.device.type == "cuda" and can_capture if capture is None else capture
+        self._graphs: dict[tuple[Any, ...], _CapturedStep] = {}
+
+    def train(
+        self,
+        samples: Samples,
+        rows: Tensor,
+        labels: Tensor,
+        weights: Tensor | None = None,
+        *,
+        seed: int = 0,
+        epochs: int | None = None,
+    ) -> int:
+        """Train on some rows of the samples; returns the number of epochs.
+
+        Parameters
+        ----------
+        samples : Samples
+        rows : int tensor
+            Which samples to train on.
+        labels : tensor
+            Class numbers, or class shares of shape (len(rows), K), in the order of ``rows``.
+        weights : float tensor, optional
+            In the order of ``rows``; scaled to mean 1.
+        seed : int
+            Decides the order of the batches and what dropout drops.
+        epochs : int, optional
+            Other than the recipe's.
+        """
+        self._renew_optimiser()
+        if weights is not None:
+            weights = weights * (len(weights) / weights.sum())
+        n_epochs = self.recipe.epochs if epochs is None else epochs
+        # Orders come from the CPU, so that they are the same on every device.
+        order = torch.Generator().manual_seed(seed)
+        with seeded(seed, self.device):
+            stopper = _Stopper.of(self.recipe.early_stopping, len(rows), order, self.device)
+            for epoch in range(1, n_epochs + 1):
+                self.module.train()
+                self._epoch(samples, rows, labels, weights, stopper.shuffled(order))
+                if stopper.should_stop(self.module, samples, rows, labels, weights):
+                    return epoch
+            stopper.restore(self.module)
+        return n_epochs
+
+    def _epoch(self, samples: Samples, rows: Tensor, labels: Tensor, weights: Tensor | None, places: Tensor) -> None:
+        size = self.recipe.batch_size or len(places)
+        places = places.to(self.device)
+        chosen, targets = rows.index_select(0, places), labels.index_select(0, places)
+        shares = None if weights is None else weights.index_select(0, places)
+        for start in range(0, len(places), size):
+            part = slice(start, start + size)
+            if len(chosen[part]) == 1 and len(places) > 1:
+                continue  # BatchNorm cannot learn from a single sample
+            batch = samples.take(chosen[part])
+            self._step(batch, targets[part], None if shares is None else shares[part])
+
+    def _step(self, batch: Tensor, labels: Tensor, weights: Tensor | None) -> None:
+        if not self.capture:
+            self._eager_step(batch, labels, weights)
+            return
+        key = (batch.shape, labels.shape, labels.dtype, weights is not None)
+        step = self._graphs.get(key)
+        if step is None and len(self._graphs) < _MOST_GRAPHS:
+            step = self._graphs[key] = _CapturedStep(self, batch, labels, weights)
+        if step is None:
+            self._eager_step(batch, labels, weights)
+        else:
+            step.replay(batch, labels, weights)
+
+    def _eager_step(self, batch: Tensor, labels: Tensor, weights: Tensor | None) -> None:
+        self.optimiser.zero_grad(set_to_none=True)
+        _loss(self.module(batch), labels, weights).backward()  # type: ignore[no-untyped-call]
+        self.optimiser.step()
+
+    def _renew_optimiser(self) -> None:
+        if self._fresh:
+            self._fresh = False
+        elif isinstance(self.optimiser, torch.optim.Adam):
+            # Adam begins with zeros everywhere; captured steps keep pointing to these tensors.
+            for state in self.optimiser.state.values():
+                for value in state.values():
+                    value.zero_()
+        else:
+            self.optimiser = self.recipe.optimiser(self.parameters)
+            self._graphs.clear()
+
+
+class _CapturedStep:
+    """One training step as a CUDA graph over fixed input buffers."""
+
+    def __init__(self, trainer: Trainer, batch: Tensor, labels: Tensor, weights: Tensor | None) -> None:
+        self.batch, self.labels = batch.clone(), labels.clone()
+        self.weights = None if weights is None else weights.clone()
+        saved = _snapshot(trainer)
+        side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            # Libraries choose their kernels in the first calls, which must not be captured.
+            for _ in range(_WARM_UP_STEPS):
+                trainer._eager_step(self.batch, self.labels, self.weights)
+        torch.cuda.current_stream().wait_stream(side)
+        trainer.optimiser.zero_grad(set_to_none=True)
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):
+            _loss(trainer.module(self.batch), self.labels, self.weights).backward()  # type: ignore[no-untyped-call]
+            trainer.optimiser.step()
+        _put_back(trainer, saved)
+
+    def replay(self, batch: Tensor, labels: Tensor, weights: Tensor | None) -> None:
+        self.batch.copy_(batch)
+        self.labels.copy_(labels)
+        if self.weights is not None and weights is not None:
+            self.weights.copy_(weights)
+        self.graph.replay()
+
+
+def _loss(scores: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:
+    if weights is None:
+        return cross_entropy(scores, labels)
+    return (cross_entropy(scores, labels, reduction="none") * weights).mean()
+
+
+def _snapshot(trainer: Trainer) -> tuple[dict[str, Tensor], list[dict[str, Tensor]]]:
+    weights = {name: value.detach().clone() for name, value in trainer.module.state_dict().items()}
+    states = [
+        {key: value.clone() for key, value in trainer.optimiser.state[p].items()}
+        if p in trainer.optimiser.state
+        else {}
+        for p in trainer.parameters
+    ]
+    return weights, states
+
+
+@torch.no_grad()
+def _put_back(trainer: Trainer, saved: tuple[dict[str, Tensor], list[dict[str, Tensor]]]) -> None:
+    """Undo the warm-up in place: captured steps point to these very tensors."""
+    weights, states = saved
+    for name, value in trainer.module.state_dict().items():
+        value.copy_(weights[name])
+    for parameter, state in zip(trainer.parameters, states, strict=True):
+        for key, value in trainer.optimiser.state[parameter].items():
+            if key in state:
+                value.copy_(state[key])
+            else:
+                value.zero_()
+
+
+class _Stopper:
+    """Early stopping, or its absence."""
+
+    def __init__(self, training: Tensor, held: Tensor | None, patience: int) -> None:
+        self.training, self.held, self.patience = training, held, patience
+        self.best_loss, self.since = float("inf"), 0
+        self.best: dict[str, Tensor] | None = None
+
+    @classmethod
+    def of(cls, rule: EarlyStopping | None, n: int, order: torch.Generator, device: torch.device) -> _Stopper:
+        n_held = 0 if rule is None else int(n * rule.fraction)
+        if rule is None or n_held < 1 or n - n_held < 2:
+            return cls(torch.arange(n), None, 0)
+        places = torch.randperm(n, generator=order)
+        return cls(places[n_held:], places[:n_held].to(device), rule.patience)
+
+    def shuffled(self, order: torch.Generator) -> Tensor:
+        return self.training[torch.randperm(len(self.training), generator=order)]
+
+    @torch.no_grad()
+    def should_stop(
+        self, module: nn.Module, samples: Samples, rows: Tensor, labels: Tensor, weights: Tensor | None
+    ) -> bool:
+        if self.held is None:
+            return False
+        module.eval()
+        total = 0.0
+        for part in torch.split(self.held, 2048):
+            share = None if weights is None else weights[part]
+            total += float(_loss(module(samples.take(rows[part])), labels[part], share)) * len(part)
+        if total < self.best_loss:
+            self.best_loss, self.since = total, 0
+            self.best = {name: value.clone() for name, value in module.state_dict().items()}
+            return False
+        self.since += 1
+        if self.since < self.patience:
+            return False
+        self.restore(module)
+        return True
+
+    @torch.no_grad()
+    def restore(self, module: nn.Module) -> None:
+        if self.best is not None:
+            for name, value in module.state_dict().items():
+                value.copy_(self.best[name])
