@@ -1,0 +1,52 @@
+"""``python -m gradapt.experiments TABLE ...``: the tables on a machine without the command line's packages."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from gradapt.errors import InputError, SolverError
+from gradapt.experiments.paper import ALL_GENERATED, ALL_GIVEN, DEFAULT_STORE, run_tables
+from gradapt.experiments.presets import PRESETS, TABLES
+
+
+def counts(text: str) -> list[int]:
+    """``"0,2,4"`` as numbers."""
+    return [int(part) for part in text.split(",")]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Parse, run, print."""
+    parser = argparse.ArgumentParser(prog="python -m gradapt.experiments", description=__doc__)
+    parser.add_argument("tables", nargs="+", choices=[*TABLES, "all"], metavar="TABLE")
+    parser.add_argument("--preset", choices=PRESETS, default="reference")
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--given", type=counts, default=list(ALL_GIVEN))
+    parser.add_argument("--generated", type=counts, default=list(ALL_GENERATED))
+    parser.add_argument("--device", default="auto")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--samples", type=int, default=None, help="at most this many samples in each domain")
+    parser.add_argument("--store", default=str(DEFAULT_STORE))
+    parser.add_argument("--output", default=None, help="folder for CSV, JSON and Markdown")
+    chosen = parser.parse_args(arguments)
+    try:
+        run_tables(
+            chosen.tables,
+            preset=chosen.preset,
+            seeds=chosen.seeds,
+            given=chosen.given,
+            generated=chosen.generated,
+            device=chosen.device,
+            jobs=chosen.jobs,
+            n_samples=chosen.samples,
+            store=chosen.store,
+            output=chosen.output,
+        )
+    except (InputError, SolverError) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
