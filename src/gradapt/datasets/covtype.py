@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gradapt.datasets.common import Preset, Split, check_count, check_words, limit_domains
-from gradapt.datasets.files import DataFile, read_bytes
+from gradapt.datasets.files import DataFile, read_bytes, stamp
 from gradapt.domains import Domain, DomainSequence
 from gradapt.errors import InputError
 from gradapt.seeds import derive_seed
@@ -66,7 +67,7 @@ def covtype(
     check_count(n_given, _BLOCKS)
     if n_given not in _GIVEN:
         raise InputError(f"n_given must be one of {', '.join(map(str, _GIVEN))} for Cover Type, got {n_given!r}")
-    features, labels = _load(download)
+    features, labels = _load(stamp(*FILES.values()), download)
     # A made-up table with fewer rows keeps the proportions.
     share = min(1.0, len(features) / _ROWS)
     scaled = {size: max(2, int(size * share)) for size in (_SOURCE, _BLOCK, _TARGET, 10_000, 2_000, 20_000, 5_000)}
@@ -94,7 +95,8 @@ def covtype(
     return limit_domains(DomainSequence(domains), n_samples, seed)
 
 
-def _load(download: bool) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
+@lru_cache(maxsize=1)
+def _load(_stamp: tuple[tuple[str, int, int], ...], download: bool) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """Standardised features and labels 0/1, in ascending order of the distance to water."""
     import pandas as pd
 

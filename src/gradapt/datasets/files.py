@@ -16,7 +16,7 @@ from pathlib import Path
 
 from gradapt.errors import InputError
 
-__all__ = ["DataFile", "cache_folder", "data_folder", "locate", "read_bytes"]
+__all__ = ["DataFile", "cache_folder", "data_folder", "locate", "read_bytes", "stamp"]
 
 # A folder may carry its own sums, for data that no publisher has summed (a user's own cut).
 SUMS_NAME = "SHA256SUMS"
@@ -72,6 +72,15 @@ def locate(file: DataFile) -> Path | None:
         if folder is not None and (folder / file.path).is_file():
             return folder / file.path
     return None
+
+
+def stamp(*files: DataFile) -> tuple[tuple[str, int, int], ...]:
+    """What tells whether files on this machine have changed: path, size and time; empty where one is missing."""
+    paths = [locate(file) for file in files]
+    found = [path for path in paths if path is not None]
+    if len(found) < len(paths):
+        return ()
+    return tuple((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in found)
 
 
 def read_bytes(file: DataFile, *, download: bool = True) -> bytes:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gradapt.datasets.files import DataFile, read_bytes
+from gradapt.datasets.files import DataFile, read_bytes, stamp
 from gradapt.errors import InputError
 
 __all__ = ["FILES", "Part", "mnist", "read_idx"]
@@ -42,11 +43,21 @@ def mnist(part: Part = "train", *, download: bool = True) -> tuple[NDArray[np.ui
     """Images of shape (n, 28, 28) and labels 0-9."""
     if part not in ("train", "test"):
         raise InputError(f"part must be 'train' or 'test', got {part!r}")
+    files = FILES[f"{part}-images"], FILES[f"{part}-labels"]
+    return _read(part, stamp(*files), download)
+
+
+@lru_cache(maxsize=2)
+def _read(
+    part: Part, _stamp: tuple[tuple[str, int, int], ...], download: bool
+) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
+    # Files are read and checked once for each state they are in; the arrays are read-only.
     images = read_idx(read_bytes(FILES[f"{part}-images"], download=download))
-    labels = read_idx(read_bytes(FILES[f"{part}-labels"], download=download))
+    labels = read_idx(read_bytes(FILES[f"{part}-labels"], download=download)).astype(np.int64)
+    labels.flags.writeable = False
     if images.ndim != 3 or len(images) != len(labels):
         raise InputError(f"the MNIST files do not belong together: images {images.shape}, labels {labels.shape}")
-    return images, labels.astype(np.int64)
+    return images, labels
 
 
 def read_idx(content: bytes) -> NDArray[np.uint8]:

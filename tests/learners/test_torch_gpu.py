@@ -1,0 +1,76 @@
+"""The GPU agrees with the CPU, and the captured step with the plain one. Run where there is a GPU."""
+
+from copy import deepcopy
+
+import numpy as np
+import pytest
+import torch
+
+from gradapt.experiments.gpu_coupling import couple_on_gpu
+from gradapt.learners.torch_samples import Stored, logits
+from gradapt.learners.torch_training import Recipe, Trainer
+from gradapt.networks import conv_net
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+]
+
+# Largest difference of logits after three epochs in float32; convolutions may use TF32 on the GPU.
+TOLERANCE = 2e-2
+
+
+def blobs(n=600):
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, n)
+    images = rng.normal(size=(n, 1, 8, 8)).astype(np.float32) + labels[:, None, None, None] * 0.5
+    return torch.from_numpy(images.astype(np.float32)), torch.from_numpy(labels)
+
+
+def trained(device, capture, dropout=0.0):
+    images, labels = blobs()
+    torch.manual_seed(0)
+    module = conv_net(8, 3, n_conv=2, hidden=(16,), dropout=dropout).to(device)
+    trainer = Trainer(module, Recipe(epochs=3, batch_size=64), capture=capture)
+    start = deepcopy(module.state_dict())
+    for _ in range(2):
+        # The second training starts again from the same weights, with a new optimiser.
+        module.load_state_dict(start)
+        trainer.train(Stored(images.to(device)), torch.arange(len(images), device=device), labels.to(device), seed=5)
+    return logits(module, Stored(images.to(device))).cpu()
+
+
+def test_gpu_agrees_with_cpu():
+    assert torch.allclose(trained("cuda", True), trained("cpu", False), atol=TOLERANCE)
+
+
+def test_captured_step_agrees_with_plain_step():
+    assert torch.allclose(trained("cuda", True), trained("cuda", False), atol=1e-3)
+
+
+def test_captured_dropout_draws_anew_and_reproducibly():
+    first, second = trained("cuda", True, 0.5), trained("cuda", True, 0.5)
+    assert torch.allclose(first, second, atol=1e-3)
+    assert not torch.allclose(first, trained("cuda", True, 0.0), atol=1e-3)
+
+
+def test_gpu_plan_is_optimal():
+    from scipy.optimize import linear_sum_assignment
+
+    rng = np.random.default_rng(1)
+    x0, x1 = rng.normal(size=(300, 5)).astype(np.float32), rng.normal(size=(300, 5)).astype(np.float32) + 1
+    rows, cols, mass, gap = couple_on_gpu(torch.from_numpy(x0).cuda(), torch.from_numpy(x1).cuda())
+    costs = ((x0[:, None] - x1[None]) ** 2).sum(-1)
+    best = costs[linear_sum_assignment(costs)].mean()
+    assert abs((mass * costs[rows, cols]).sum() - best) < 1e-5 * best
+    assert 0 <= gap < 0.01
+
+
+def test_gpu_plan_between_unequal_sizes_is_optimal():
+    pytest.importorskip("ot.lp.emd_wrap")
+    rng = np.random.default_rng(1)
+    x0, x1 = rng.normal(size=(300, 5)).astype(np.float32), rng.normal(size=(170, 5)).astype(np.float32) + 1
+    rows, cols, mass, gap = couple_on_gpu(torch.from_numpy(x0).cuda(), torch.from_numpy(x1).cuda())
+    assert np.allclose(np.bincount(rows, mass), 1 / 300)
+    assert np.allclose(np.bincount(cols, mass), 1 / 170)
+    assert abs(gap) < 1e-5
