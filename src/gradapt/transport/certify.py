@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gradapt.transport.costs import SquaredEuclidean
+from gradapt.transport.bounds import UNIT, transform_bound
+from gradapt.transport.costs import PowerMetric, Precomputed, SquaredEuclidean
 from gradapt.transport.plan import Certificate, relative_gap
 from gradapt.transport.problem import Problem, Solution
 
@@ -16,24 +19,45 @@ __all__ = ["certify", "dual_bound", "moment_bound"]
 _MOMENT_FEATURES = 512
 
 
-def certify(problem: Problem, solution: Solution, seconds: float) -> Certificate:
+def certify(
+    problem: Problem, solution: Solution, seconds: float, costs: NDArray[np.float64] | None = None
+) -> Certificate:
     """Measure the plan's cost and marginals and prove a lower bound on every plan's cost.
 
     The primal cost is summed over the plan's own entries, from the samples. The
     dual bound uses the solver's first potential only: the second one is its
-    c-transform over all pairs, so whatever the solver claims, the pair is feasible.
+    c-transform over all pairs, lowered by a bound on the rounding, so whatever the
+    solver claims, the pair is feasible.
+
+    Parameters
+    ----------
+    problem, solution
+    seconds : float
+        Time the solver took, to be written down.
+    costs : float array, optional
+        ``problem.pair_costs(solution.rows, solution.cols)`` where they are at hand.
     """
     rows, cols, mass = solution.rows, solution.cols, solution.mass
-    primal = float(mass @ problem.pair_costs(rows, cols))
-    marginal_error = float(
-        np.abs(np.bincount(rows, mass, problem.shape[0]) - problem.weights0).sum()
-        + np.abs(np.bincount(cols, mass, problem.shape[1]) - problem.weights1).sum()
-    )
+    if costs is None:
+        costs = problem.pair_costs(rows, cols)
+    primal = math.fsum(mass * costs)
+    off0 = np.abs(np.bincount(rows, mass, problem.shape[0]) - problem.weights0)
+    off1 = np.abs(np.bincount(cols, mass, problem.shape[1]) - problem.weights1)
+    # Negative mass is no mass: it counts as missing, twice.
+    marginal_error = float(off0.sum() + off1.sum() + 2.0 * np.maximum(-mass, 0.0).sum())
+    # No float64 sum over the plan is finer than this.
+    resolution = 8.0 * UNIT * math.fsum(np.abs(mass * costs))
     if solution.potential0 is not None:
-        dual, bound = dual_bound(problem, solution.potential0), "potentials"
+        dual, u, v = _dual_value(problem, solution.potential0, 1e-11 * abs(primal))
+        # The given potentials, and the mass in the last digit of each marginal at their price.
+        for weights, potential, off in ((problem.weights0, u, off0), (problem.weights1, v, off1)):
+            resolution += float(np.abs(potential) @ (16.0 * UNIT * weights + np.minimum(off, 8.0 * UNIT)))
+        bound = "potentials"
     else:
         dual, bound = _bound_without_potentials(problem)
-    return Certificate(primal, dual, relative_gap(primal, dual), marginal_error, seconds, bound)
+    if dual < 0 and _never_negative(problem.cost):
+        dual = 0.0
+    return Certificate(primal, dual, relative_gap(primal, dual), marginal_error, seconds, bound, resolution)
 
 
 def dual_bound(problem: Problem, potential0: NDArray[np.float64]) -> float:
@@ -41,13 +65,34 @@ def dual_bound(problem: Problem, potential0: NDArray[np.float64]) -> float:
 
     ``u^c[j] = min_i (c[i, j] - u[i])`` runs over the samples that carry weight;
     the others bound nothing.
+
+    >>> problem = Problem.of([[0.0], [1.0]], [[5.0], [4.0]])
+    >>> round(dual_bound(problem, np.array([0.0, -8.0])), 9)
+    16.0
     """
+    return _dual_value(problem, potential0, 0.0)[0]
+
+
+def _dual_value(
+    problem: Problem, potential0: NDArray[np.float64], wanted: float
+) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
+    """The proven value of the dual pair, and the pair."""
     carries = np.flatnonzero(problem.weights0 > 0)
     u = np.asarray(potential0, dtype=np.float64)[carries]
-    v = np.full(problem.shape[1], np.inf)
-    for part, costs in problem.cost_blocks(carries):
-        np.minimum(v, (costs - u[part, None]).min(axis=0), out=v)
-    return float(problem.weights0[carries] @ u + problem.weights1 @ v)
+    # A constant moved from one potential to the other changes nothing; small potentials round less.
+    u = u - (u @ problem.weights0[carries])
+    u, v = transform_bound(problem, carries, u, wanted)
+    v = np.where(problem.weights1 > 0, v, 0.0)
+    terms = np.concatenate([problem.weights0[carries] * u, problem.weights1 * v])
+    full = np.zeros(problem.shape[0])
+    full[carries] = u
+    return math.fsum(terms) - 2.0 * UNIT * math.fsum(np.abs(terms)), full, v
+
+
+def _never_negative(cost: object) -> bool:
+    return isinstance(cost, SquaredEuclidean | PowerMetric) or (
+        isinstance(cost, Precomputed) and bool(cost.matrix.min() >= 0)
+    )
 
 
 def moment_bound(problem: Problem) -> float:

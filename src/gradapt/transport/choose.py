@@ -17,7 +17,7 @@ def choose_solver(problem: Problem) -> Solver:
 
     >>> import numpy as np
     >>> choose_solver(Problem.of(np.zeros((5, 2)), np.ones((7, 2))))
-    Exact(max_iterations=1000000000)
+    Exact(max_iterations=1000000000, memory=2147483648.0, device='auto')
     """
     n, m = problem.shape
     return Exact() if n * m <= _EXACT_PAIRS else Sliced()

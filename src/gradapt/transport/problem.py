@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -17,6 +17,8 @@ __all__ = ["Problem", "Solution", "Solver"]
 
 # Rows are taken in blocks of about this many costs (64 MiB of float64).
 _BLOCK_ENTRIES = 2**23
+# Single pairs are gathered so that their features stay in the processor's cache.
+_PAIR_VALUES = 2**18
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +32,8 @@ class Problem:
     cost : Cost
     uniform : bool
         Whether both clouds have the same size and equal weights: an assignment problem.
+    kept : float array, optional
+        All costs, where a solver wants to see them more than once and has the room.
     """
 
     x0: Any
@@ -38,6 +42,7 @@ class Problem:
     weights1: NDArray[np.float64]
     cost: Cost
     uniform: bool
+    kept: NDArray[np.float64] | None = field(default=None, repr=False)
 
     @classmethod
     def of(
@@ -77,17 +82,35 @@ class Problem:
         """All costs at once; raises where one overflows."""
         return _checked(self.cost.block(self.x0, self.x1))
 
+    def keeping(self, memory: float) -> Problem:
+        """The same problem with its costs kept, if they take no more than ``memory`` bytes."""
+        if 8.0 * self.shape[0] * self.shape[1] > memory:
+            return self
+        return replace(self, kept=self.cost_matrix())
+
     def cost_blocks(self, rows: NDArray[np.int64] | None = None) -> Iterator[tuple[slice, NDArray[np.float64]]]:
         """Costs in blocks of rows, never more than a few dozen MiB at a time."""
-        x0 = self.x0 if rows is None else self.x0[rows]
         step = max(1, _BLOCK_ENTRIES // self.shape[1])
+        if self.kept is not None and rows is None:
+            for start in range(0, self.shape[0], step):
+                part = slice(start, min(start + step, self.shape[0]))
+                yield part, self.kept[part]
+            return
+        x0 = self.x0 if rows is None else self.x0[rows]
         for start in range(0, x0.shape[0], step):
             part = slice(start, min(start + step, x0.shape[0]))
             yield part, _checked(self.cost.block(x0[part], self.x1))
 
     def pair_costs(self, rows: NDArray[np.int64], cols: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Costs of single pairs."""
-        return _checked(self.cost.pairs(self.x0[rows], self.x1[cols]))
+        """Costs of single pairs, gathered a few at a time."""
+        step = max(1, _PAIR_VALUES // self.x0.shape[1])
+        if len(rows) <= step:
+            return _checked(self.cost.pairs(self.x0[rows], self.x1[cols]))
+        costs = np.empty(len(rows))
+        for start in range(0, len(rows), step):
+            part = slice(start, start + step)
+            costs[part] = self.cost.pairs(self.x0[rows[part]], self.x1[cols[part]])
+        return _checked(costs)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,0 +1,237 @@
+"""Exact assignment of two equally large clouds: an auction over short lists, then shortest paths.
+
+The auction (Bertsekas, epsilon scaling) brings prices near the optimum; what it leaves is
+repaired exactly by shortest augmenting paths. Both see the costs only through a
+`CostProvider`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradapt.transport.lists import CandidateLists, CostProvider
+
+__all__ = ["AuctionState", "TiesError", "assign", "auction", "finish"]
+
+Float = NDArray[np.float64]
+Index = NDArray[np.int64]
+Progress = Callable[[str, float], None]
+
+# The first epsilon is this share of the costs' spread; each later one is smaller by the factor.
+_FIRST_EPSILON = 0.25
+_FACTOR = 5.0
+# Bids between two looks at the clock and at Ctrl-C.
+_SLICE = 1_000_000
+# Rows are scanned some 7 times; where it takes this many, prices creep up among ties.
+_SCANS_PER_ROW = 40
+
+
+class TiesError(Exception):
+    """The auction made far more bids than it should: mass ties, better left to the simplex."""
+
+
+@dataclass(eq=False)
+class AuctionState:
+    """Prices, pairs and lists of a run; prices only rise."""
+
+    prices: Float
+    owner: NDArray[np.int32]
+    partner: NDArray[np.int32]
+    lists: CandidateLists
+    u: Float = field(default_factory=lambda: np.zeros(0))
+    bids: int = 0
+    scans: int = 0
+
+    @classmethod
+    def fresh(cls, provider: CostProvider) -> AuctionState:
+        n, m = provider.shape
+        return cls(
+            provider.offset.astype(np.float64).copy(),
+            np.full(m, -1, np.int32),
+            np.full(n, -1, np.int32),
+            CandidateLists.empty(n, m),
+        )
+
+    def relist(self, provider: CostProvider, rows: Index) -> None:
+        self.scans += len(rows)
+        provider.k_best(rows, self.prices, self.lists)
+
+
+def assign(provider: CostProvider, *, progress: Progress | None = None, budget: float = np.inf) -> AuctionState:
+    """Solve the assignment problem of a provider exactly.
+
+    Raises `TiesError` when the auction needs more than ``budget`` bids.
+    """
+    n, _ = provider.shape
+    state = AuctionState.fresh(provider)
+    auction(provider, state, progress=progress, budget=budget)
+    # Lists made at today's prices reach furthest: hardly a search below then has to ask for more.
+    state.relist(provider, np.arange(n))
+    finish(provider, state, progress, budget=budget)
+    return state
+
+
+def auction(
+    provider: CostProvider,
+    state: AuctionState,
+    *,
+    tolerance: float = 0.0,
+    progress: Progress | None = None,
+    budget: float = np.inf,
+) -> None:
+    """Raise prices, and find pairs, that are nearly optimal.
+
+    The last epsilon is ``tolerance`` times the spread of the costs, or so small that little
+    is left for the exact finish.
+    """
+    n, _ = provider.shape
+    spread = cost_spread(provider)
+    state.relist(provider, np.arange(n))
+    if spread > 0:
+        last = spread * max(tolerance, 0.1 / n)
+        eps = spread * _FIRST_EPSILON
+        while True:
+            run_phase(provider, state, eps, final=eps <= last, progress=progress, budget=budget)
+            if progress is not None:
+                progress("auction", min(1.0, np.log(spread * _FIRST_EPSILON / eps) / np.log(_FIRST_EPSILON * n * 10)))
+            if eps <= last:
+                break
+            eps = max(eps / _FACTOR, last)
+
+
+def cost_spread(provider: CostProvider, n_rows: int = 64) -> float:
+    """Standard deviation of the costs within a row, over a sample of rows."""
+    n, _ = provider.shape
+    rows = np.unique(np.linspace(0, n - 1, min(n, n_rows)).astype(np.int64))
+    sample = provider.sample(rows) + provider.offset
+    return float(np.sqrt(np.mean(sample.var(axis=1))))
+
+
+def run_phase(
+    provider: CostProvider,
+    state: AuctionState,
+    eps: float,
+    *,
+    final: bool,
+    progress: Progress | None = None,
+    budget: float = np.inf,
+) -> None:
+    """One auction at a fixed epsilon, from the pairs that are still good enough."""
+    from gradapt.transport.kernels import bid, count_slack  # numba is slow to import
+
+    n = len(state.partner)
+    lists = state.lists
+    queue, parked = np.zeros(n, np.int32), np.zeros(n, np.int32)
+    free = count_slack(
+        lists.idx, lists.cost, lists.length, lists.tau, state.prices, state.owner, state.partner, eps, queue
+    )
+    counts = np.array([0, free, 0, 0], np.int64)
+    # The last few rows of a phase cost many small scans: the next phase, or the finish, takes them along.
+    leave = n // 1000
+    while True:
+        while bid(
+            queue, counts, parked, lists.idx, lists.cost, lists.length, lists.tau,
+            state.prices, state.owner, state.partner, eps, _SLICE,
+        ):  # fmt: skip
+            if state.bids + counts[3] > budget:
+                raise TiesError
+        if counts[2] <= leave:
+            break
+        if state.scans > _SCANS_PER_ROW * n and budget < np.inf:
+            raise TiesError
+        rows = parked[: counts[2]].astype(np.int64)
+        state.relist(provider, rows)
+        queue[: len(rows)] = rows
+        counts[:3] = 0, len(rows), 0
+    if counts[2]:
+        state.relist(provider, parked[: counts[2]].astype(np.int64))
+    state.bids += int(counts[3])
+
+
+def finish(
+    provider: CostProvider, state: AuctionState, progress: Progress | None = None, *, budget: float = np.inf
+) -> None:
+    """Make the assignment exact: keep the tight pairs, match the other rows by shortest paths."""
+    from gradapt.transport.kernels import FINISHED, NEEDS_ROW, shortest_paths  # numba is slow to import
+
+    n, m = provider.shape
+    lists = state.lists
+    _row_minima(provider, state)
+    free = _release_slack(state)
+    heap, place, key = np.zeros(n + m, np.int32), np.full(n + m, -1, np.int32), np.full(n + m, np.inf)
+    pred, touched = np.zeros(m, np.int32), np.zeros(m, np.int32)
+    rows, depth, best = np.zeros(n, np.int32), np.zeros(n), np.full(1, np.inf)
+    wide_slot, wide = np.full(n, -1, np.int32), np.zeros((0, m))
+    counts = np.zeros(6, np.int64)
+    counts[4] = -1
+    fresh: set[int] = set()
+    widened: list[int] = []
+    while True:
+        searched = counts[0]
+        code = shortest_paths(
+            free, counts, heap, place, key, pred, touched, rows, depth, best, lists.idx, lists.cost, lists.length,
+            lists.tau, state.u, state.prices, state.owner, state.partner, wide_slot, wide, 2000,
+        )  # fmt: skip
+        if counts[0] != searched:
+            fresh.clear()
+            wide_slot[widened] = -1
+            widened.clear()
+        if code == FINISHED:
+            return
+        if code != NEEDS_ROW:
+            if progress is not None:
+                progress("paths", counts[0] / max(len(free), 1))
+            continue
+        row = int(counts[4])
+        state.scans += 1
+        if state.scans > _SCANS_PER_ROW * n and budget < np.inf:
+            raise TiesError
+        if row not in fresh:
+            # The list was made at older, lower prices: a new one reaches further.
+            provider.k_best(np.array([row]), state.prices, lists)
+            fresh.add(row)
+        else:
+            if len(widened) == len(wide):
+                wide = np.concatenate([wide, np.empty((max(4, len(wide)), m))])
+            wide[len(widened)] = provider.dense(row)
+            wide_slot[row] = len(widened)
+            widened.append(row)
+
+
+def _row_minima(provider: CostProvider, state: AuctionState) -> None:
+    """``u``: each row's least cost + price, over lists that are lengthened where they may miss it."""
+    state.u, stale = _list_minima(state)
+    if len(stale):
+        state.relist(provider, stale)
+        state.u, stale = _list_minima(state)
+
+
+def _list_minima(state: AuctionState) -> tuple[Float, Index]:
+    lists = state.lists
+    u = np.empty(len(lists.tau))
+    for part in _parts(len(u)):
+        values = lists.cost[part] + state.prices[lists.idx[part]]
+        values[np.arange(values.shape[1]) >= lists.length[part, None]] = np.inf
+        u[part] = values.min(axis=1)
+    return u, np.flatnonzero(u > lists.tau)
+
+
+def _release_slack(state: AuctionState) -> Index:
+    lists = state.lists
+    for part in _parts(len(state.partner)):
+        here = np.arange(lists.idx.shape[1]) < lists.length[part, None]
+        mine = here & (lists.idx[part] == state.partner[part, None])
+        tight = mine & (lists.cost[part] + state.prices[lists.idx[part]] <= state.u[part, None])
+        slack = ~tight.any(axis=1) & (state.partner[part] >= 0)
+        loose = np.arange(part.start, part.stop)[slack]
+        state.owner[state.partner[loose]] = -1
+        state.partner[loose] = -1
+    return np.flatnonzero(state.partner < 0).astype(np.int64)
+
+
+def _parts(n: int, step: int = 16_384) -> list[slice]:
+    return [slice(start, min(start + step, n)) for start in range(0, n, step)]

@@ -1,0 +1,368 @@
+"""Compiled loops of the assignment solver; imported only when a solve needs them.
+
+Every row of the problem keeps a short *list* of columns with a bound ``tau`` on the
+value ``cost + price`` of all columns that are not in it. Prices only ever rise, so a
+bound stays true for the whole run (the idea of Guthe and Thuerck, "Algorithm 1015",
+ACM TOMS 2021, applied to an auction). The loops never see the cost matrix itself
+except in `list_rows`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+__all__ = ["bid", "count_slack", "list_rows", "pair_costs", "row_norms", "shortest_paths"]
+
+# Minima are first taken over runs of this many columns, which the compiler vectorises.
+_RUN = 32
+# NaN and infinity never reach the loops; without this the minima are not vectorised.
+_FAST = {"nnan", "nsz", "contract"}
+
+NEEDS_ROW, FINISHED, PAUSED = 1, 0, 2
+
+
+@njit(cache=True, nogil=True)
+def _kth(values, size, k):  # type: ignore[no-untyped-def]
+    """The ``k``-th smallest (from 0) of ``values[:size]``, which are reordered."""
+    low, high = 0, size - 1
+    while low < high:
+        pivot = values[(low + high) >> 1]
+        i, j = low, high
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while values[j] > pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if k <= j:
+            high = j
+        elif k >= i:
+            low = i
+        else:
+            break
+    return values[k]
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def _add_prices(costs, factor, price, values, minima):  # type: ignore[no-untyped-def]
+    m = price.size
+    for run in range((m + _RUN - 1) // _RUN):
+        first = run * _RUN
+        smallest = np.inf
+        if first + _RUN <= m:
+            for j in range(first, first + _RUN):
+                value = factor * costs[j] + price[j]
+                values[j] = value
+                smallest = value if value < smallest else smallest
+        else:
+            for j in range(first, m):
+                value = factor * costs[j] + price[j]
+                values[j] = value
+                smallest = value if value < smallest else smallest
+        minima[run] = smallest
+
+
+@njit(cache=True, nogil=True)
+def list_rows(matrix, factor, sources, targets, price, wanted, idx, cost, length, tau):  # type: ignore[no-untyped-def]
+    """Fill the lists of rows ``targets`` from rows ``sources`` of ``matrix`` at the given prices.
+
+    A cost is ``factor`` times the entry of the matrix. At least ``wanted`` columns of least
+    ``cost + price`` are listed, at most as many as a list holds. Ties are taken from a
+    different place in each row, so that tied rows do not all list the same columns.
+    """
+    m, capacity = price.size, idx.shape[1]
+    runs = (m + _RUN - 1) // _RUN
+    values, spare, minima, sorted_minima = np.empty(m), np.empty(m), np.empty(runs), np.empty(runs)
+    for position in range(sources.size):
+        costs, row = matrix[sources[position]], targets[position]
+        _add_prices(costs, factor, price, values, minima)
+        if m <= capacity:
+            threshold = np.inf
+        elif runs >= wanted:
+            sorted_minima[:] = minima
+            threshold = _kth(sorted_minima, runs, wanted - 1)
+        else:
+            spare[:] = values
+            threshold = _kth(spare, m, wanted - 1)
+        start = (row * 7919) % runs
+        found = 0
+        for shifted in range(runs):
+            run = shifted + start - (runs if shifted + start >= runs else 0)
+            if minima[run] <= threshold:
+                for j in range(run * _RUN, min(m, (run + 1) * _RUN)):
+                    if values[j] <= threshold:
+                        spare[found] = values[j]
+                        found += 1
+        if found > capacity:
+            threshold = _kth(spare, found, capacity - 1)
+        below = 0
+        if found > capacity:
+            for j in range(m):
+                below += values[j] < threshold
+        ties_left = capacity - below
+        kept = 0
+        for shifted in range(runs):
+            run = shifted + start - (runs if shifted + start >= runs else 0)
+            if minima[run] <= threshold:
+                for j in range(run * _RUN, min(m, (run + 1) * _RUN)):
+                    if values[j] < threshold or (values[j] == threshold and ties_left > 0):
+                        ties_left -= values[j] == threshold
+                        idx[row, kept] = j
+                        cost[row, kept] = factor * costs[j]
+                        kept += 1
+        length[row] = kept
+        tau[row] = np.inf if kept == m else threshold
+
+
+@njit(cache=True, nogil=True)
+def count_slack(idx, cost, length, tau, price, owner, partner, slack, queue):  # type: ignore[no-untyped-def]
+    """Free every row whose partner is worse than its best by more than ``slack``; return the free rows' number."""
+    free = 0
+    for row in range(partner.size):
+        best, mine = tau[row], np.inf
+        for k in range(length[row]):
+            value = cost[row, k] + price[idx[row, k]]
+            best = min(best, value)
+            if idx[row, k] == partner[row]:
+                mine = value
+        if partner[row] >= 0 and mine > best + slack:
+            owner[partner[row]] = -1
+            partner[row] = -1
+        if partner[row] < 0:
+            queue[free] = row
+            free += 1
+    return free
+
+
+@njit(cache=True, nogil=True)
+def bid(queue, state, parked, idx, cost, length, tau, price, owner, partner, eps, limit):  # type: ignore[no-untyped-def]
+    """Auction until the queue is dry or ``limit`` bids are made.
+
+    ``state`` holds the queue's head, its size, the number of parked rows and the bids made.
+    A row whose list may no longer hold its best column is parked.
+    """
+    head, size, n_parked, bids = state[0], state[1], state[2], 0
+    capacity = queue.size
+    while size > 0 and bids < limit:
+        row = queue[head]
+        head = head + 1 if head + 1 < capacity else 0
+        size -= 1
+        bids += 1
+        best, second, column = np.inf, np.inf, -1
+        for k in range(length[row]):
+            value = cost[row, k] + price[idx[row, k]]
+            if value < best:
+                second = best
+                best = value
+                column = idx[row, k]
+            elif value < second:
+                second = value
+        if best > tau[row] + 0.5 * eps:
+            parked[n_parked] = row
+            n_parked += 1
+            continue
+        second = min(second, tau[row])
+        if second == np.inf:
+            second = best
+        price[column] += second - best + eps
+        evicted = owner[column]
+        owner[column] = row
+        partner[row] = column
+        if evicted >= 0:
+            partner[evicted] = -1
+            tail = head + size
+            queue[tail if tail < capacity else tail - capacity] = evicted
+            size += 1
+    state[0], state[1], state[2] = head, size, n_parked
+    state[3] += bids
+    return size
+
+
+@njit(cache=True, nogil=True)
+def _sift_up(heap, place, key, at):  # type: ignore[no-untyped-def]
+    item = heap[at]
+    while at > 0:
+        parent = (at - 1) >> 1
+        if key[heap[parent]] <= key[item]:
+            break
+        heap[at] = heap[parent]
+        place[heap[at]] = at
+        at = parent
+    heap[at] = item
+    place[item] = at
+
+
+@njit(cache=True, nogil=True)
+def _sift_down(heap, place, key, size):  # type: ignore[no-untyped-def]
+    item, at = heap[0], 0
+    while True:
+        child = 2 * at + 1
+        if child >= size:
+            break
+        if child + 1 < size and key[heap[child + 1]] < key[heap[child]]:
+            child += 1
+        if key[heap[child]] >= key[item]:
+            break
+        heap[at] = heap[child]
+        place[heap[at]] = at
+        at = child
+    heap[at] = item
+    place[item] = at
+
+
+@njit(cache=True, nogil=True)
+def _offer(item, value, state, heap, place, key):  # type: ignore[no-untyped-def]
+    """Put ``item`` into the heap or lower its key."""
+    key[item] = value
+    at = place[item]
+    if at < 0:
+        at = state[1]
+        heap[at] = item
+        state[1] += 1
+    _sift_up(heap, place, key, at)
+
+
+@njit(cache=True, nogil=True)
+def _reach(row, column, value, state, heap, place, key, pred, touched, owner, best):  # type: ignore[no-untyped-def]
+    """Offer ``column`` at distance ``value``, unless a nearer free column is known."""
+    if value >= key[column] or value >= best[0]:
+        return
+    if key[column] == np.inf:
+        touched[state[2]] = column
+        state[2] += 1
+    pred[column] = row
+    if owner[column] < 0:
+        best[0] = value
+    _offer(column, value, state, heap, place, key)
+
+
+@njit(cache=True, nogil=True)
+def _relax(row, n_cols, state, heap, place, key, pred, touched, rows, depth, best,  # type: ignore[no-untyped-def]
+           idx, cost, length, tau, u, price, owner, wide_slot, wide):  # fmt: skip
+    at = depth[row]
+    slot = wide_slot[row]
+    if slot >= 0:
+        for j in range(n_cols):
+            _reach(
+                row,
+                j,
+                at + max(wide[slot, j] + price[j] - u[row], 0.0),
+                state,
+                heap,
+                place,
+                key,
+                pred,
+                touched,
+                owner,
+                best,
+            )
+        return
+    for k in range(length[row]):
+        j = idx[row, k]
+        _reach(
+            row, j, at + max(cost[row, k] + price[j] - u[row], 0.0), state, heap, place, key, pred, touched, owner, best
+        )
+    sentinel = at + max(tau[row] - u[row], 0.0)
+    if sentinel < best[0]:
+        _offer(n_cols + row, sentinel, state, heap, place, key)
+
+
+@njit(cache=True, nogil=True)
+def shortest_paths(free, state, heap, place, key, pred, touched, rows, depth, best,  # type: ignore[no-untyped-def]
+                   idx, cost, length, tau, u, price, owner, partner, wide_slot, wide, limit):  # fmt: skip
+    """Match every row of ``free`` by one shortest augmenting path (Dijkstra over the lists).
+
+    Each row reached puts a sentinel into the heap, at the distance where columns outside its
+    list might begin. When one is popped the row's list must be lengthened by the caller:
+    the loop returns ``NEEDS_ROW`` with the row in ``state[4]`` and goes on from there when
+    called again. ``state``: next free row, heap size, touched columns, visited rows, the row
+    asked for (or -1), whether a search is under way.
+    """
+    n_cols = price.size
+    while state[0] < free.size:
+        if state[5] == 0:
+            if limit == 0:
+                return PAUSED
+            limit -= 1
+            root = free[state[0]]
+            state[1], state[2], state[3], state[5] = 0, 0, 1, 1
+            rows[0], depth[root], best[0] = root, 0.0, np.inf
+            state[4] = root
+        if state[4] >= 0:
+            _relax(state[4], n_cols, state, heap, place, key, pred, touched, rows, depth, best,
+                   idx, cost, length, tau, u, price, owner, wide_slot, wide)  # fmt: skip
+            state[4] = -1
+        sink = -1
+        while sink < 0:
+            item = heap[0]
+            state[1] -= 1
+            place[item] = -1
+            if state[1] > 0:
+                heap[0] = heap[state[1]]
+                _sift_down(heap, place, key, state[1])
+            if item >= n_cols:
+                state[4] = item - n_cols
+                return NEEDS_ROW
+            if owner[item] < 0:
+                sink = item
+                break
+            row = owner[item]
+            depth[row] = key[item]
+            rows[state[3]] = row
+            state[3] += 1
+            _relax(row, n_cols, state, heap, place, key, pred, touched, rows, depth, best,
+                   idx, cost, length, tau, u, price, owner, wide_slot, wide)  # fmt: skip
+        _augment(free[state[0]], sink, state, heap, place, key, pred, touched, rows, depth, u, price, owner, partner)
+        state[0] += 1
+        state[5] = 0
+    return FINISHED
+
+
+@njit(cache=True, nogil=True)
+def _augment(root, sink, state, heap, place, key, pred, touched, rows, depth, u, price, owner, partner):  # type: ignore[no-untyped-def]
+    distance = key[sink]
+    for position in range(state[3]):
+        row = rows[position]
+        rise = distance - depth[row]
+        u[row] += rise
+        if row != root:
+            price[partner[row]] += rise
+    column = sink
+    while True:
+        row = pred[column]
+        following = partner[row]
+        owner[column] = row
+        partner[row] = column
+        if row == root:
+            break
+        column = following
+    for position in range(state[1]):
+        place[heap[position]] = -1
+    for position in range(state[2]):
+        key[touched[position]] = np.inf
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def pair_costs(x0, x1, shift, rows, cols, out):  # type: ignore[no-untyped-def]
+    """Squared length of ``x0[row] - x1[col] - shift`` for each pair, in float64."""
+    for k in range(rows.size):
+        a, b = x0[rows[k]], x1[cols[k]]
+        total = 0.0
+        for f in range(shift.size):
+            difference = np.float64(a[f]) - np.float64(b[f]) - shift[f]
+            total += difference * difference
+        out[k] = total
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def row_norms(x, out, first, last):  # type: ignore[no-untyped-def]
+    """Squared lengths of rows ``first:last`` of ``x``, in float64."""
+    for i in range(first, last):
+        total = 0.0
+        for f in range(x.shape[1]):
+            total += np.float64(x[i, f]) * np.float64(x[i, f])
+        out[i] = total

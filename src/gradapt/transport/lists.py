@@ -1,0 +1,162 @@
+"""Short lists of candidate columns per row, and the providers that fill them.
+
+A provider answers one question, `k_best`: which columns have the least ``cost + price``
+for these rows? `StoredCosts` reads a matrix that is kept, `BlockCosts` forms blocks of
+it, by matrix products for instance, and forgets them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["BlockCosts", "CandidateLists", "CostProvider", "StoredCosts", "fill_lists", "in_threads", "worker_count"]
+
+Float = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+# Lists hold between half this many columns and this many.
+LIST_CAPACITY = 64
+# Blocks that are formed and forgotten hold about this many costs.
+_BLOCK_ENTRIES = 2**24
+
+
+@dataclass(eq=False)
+class CandidateLists:
+    """Columns, costs and bounds of every row's list; the compiled loops fill and read them."""
+
+    idx: NDArray[np.int32]
+    cost: Float
+    length: NDArray[np.int32]
+    tau: Float
+
+    @classmethod
+    def empty(cls, n: int, m: int, capacity: int = LIST_CAPACITY) -> CandidateLists:
+        capacity = min(capacity, m)
+        return cls(
+            np.zeros((n, capacity), np.int32),
+            np.zeros((n, capacity)),
+            np.zeros(n, np.int32),
+            np.full(n, -np.inf),
+        )
+
+    @property
+    def wanted(self) -> int:
+        return max(1, int(self.idx.shape[1]) // 2)
+
+
+class CostProvider(Protocol):
+    """Costs of an assignment problem up to a term per row; ``offset`` is the term per column."""
+
+    @property
+    def shape(self) -> tuple[int, int]: ...
+
+    @property
+    def offset(self) -> Float: ...
+
+    def k_best(self, rows: Index, prices: Float, lists: CandidateLists) -> None:
+        """Fill the lists of ``rows`` with the columns of least cost at these prices."""
+
+    def dense(self, row: int) -> Float:
+        """All costs of one row."""
+
+    def sample(self, rows: Index) -> NDArray[Any]:
+        """All costs of some rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class StoredCosts:
+    """Costs kept in memory, float32 or float64."""
+
+    matrix: NDArray[Any]
+    offset: Float
+    factor: float = 1.0
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.matrix.shape[0], self.matrix.shape[1]
+
+    def k_best(self, rows: Index, prices: Float, lists: CandidateLists) -> None:
+        fill_lists(self.matrix, self.factor, rows, rows, prices, lists)
+
+    def dense(self, row: int) -> Float:
+        return np.asarray(self.factor * self.matrix[row].astype(np.float64))
+
+    def sample(self, rows: Index) -> NDArray[Any]:
+        return np.asarray(self.factor * self.matrix[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class BlockCosts:
+    """Costs formed for a few rows at a time by ``block(rows)`` and never kept."""
+
+    block: Callable[[Index], NDArray[Any]]
+    n: int
+    offset: Float
+    factor: float = 1.0
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.n, len(self.offset)
+
+    def k_best(self, rows: Index, prices: Float, lists: CandidateLists) -> None:
+        step = max(1, _BLOCK_ENTRIES // len(self.offset))
+        for start in range(0, len(rows), step):
+            part = rows[start : start + step]
+            fill_lists(self.block(part), self.factor, np.arange(len(part)), part, prices, lists)
+
+    def dense(self, row: int) -> Float:
+        return np.asarray(self.factor * self.block(np.array([row]))[0].astype(np.float64))
+
+    def sample(self, rows: Index) -> NDArray[Any]:
+        return np.asarray(self.factor * self.block(rows))
+
+
+def fill_lists(
+    matrix: NDArray[Any], factor: float, sources: Index, targets: Index, prices: Float, lists: CandidateLists
+) -> None:
+    """List rows ``sources`` of ``matrix`` as rows ``targets``, on all cores."""
+    from gradapt.transport.kernels import list_rows  # numba is slow to import
+
+    def part(piece: slice) -> None:
+        list_rows(
+            matrix, factor, sources[piece], targets[piece], prices, lists.wanted,
+            lists.idx, lists.cost, lists.length, lists.tau,
+        )  # fmt: skip
+
+    # Threads only where the rows cost more than starting them.
+    in_threads(part, len(sources), small=len(sources) * matrix.shape[1] < 200_000)
+
+
+def in_threads(work: Callable[[slice], None], size: int, *, small: bool = False) -> None:
+    """Run ``work`` on slices that cover ``range(size)``, one per core; for compiled loops that let go of the lock."""
+    workers = 1 if small else min(worker_count(), size)
+    if workers <= 1:
+        work(slice(0, size))
+        return
+    edges = np.linspace(0, size, workers + 1).astype(int)
+    with ThreadPoolExecutor(workers) as pool:
+        for job in [pool.submit(work, slice(a, b)) for a, b in pairwise(edges)]:
+            job.result()
+
+
+def worker_count() -> int:
+    """Cores this process may use: those it is bound to, or fewer where the environment says so.
+
+    >>> worker_count() >= 1
+    True
+    """
+    for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS"):
+        value = os.environ.get(name, "")
+        if value.isdigit() and int(value) > 0:
+            return int(value)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
