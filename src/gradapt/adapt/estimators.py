@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, has_fit_parameter, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gradapt.adapt.goat import GOAT
 from gradapt.adapt.gradual import GradualMethod, GradualSelfTraining
@@ -23,6 +23,7 @@ from gradapt.checks import check_points
 from gradapt.domains import Domain, DomainSequence
 from gradapt.errors import InputError
 from gradapt.learners import Learner, as_learner
+from gradapt.learners.scikit import fit_weighted
 from gradapt.seeds import as_seed
 
 __all__ = ["DirectSelfTraining", "GOATClassifier", "GradualSelfTrainingClassifier"]
@@ -138,21 +139,14 @@ class _AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
     def _template(self) -> Any:
         from sklearn.linear_model import LogisticRegression
 
-        estimator = LogisticRegression() if self.estimator is None else clone(self.estimator)
+        estimator = LogisticRegression(max_iter=1000) if self.estimator is None else clone(self.estimator)
         if self.random_state is not None:
             _seed(estimator, as_seed(self.random_state))
         return estimator
 
     def _fit_plain(self, X: Any, y: Any, sample_weight: Any) -> Self:
         estimator = self._template()
-        options: dict[str, Any] = {}
-        if sample_weight is not None:
-            last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-            if not has_fit_parameter(last, "sample_weight"):
-                raise InputError(f"{type(last).__name__} takes no sample_weight; leave it out or choose another")
-            prefix = f"{estimator.steps[-1][0]}__" if isinstance(estimator, Pipeline) else ""
-            options[f"{prefix}sample_weight"] = sample_weight
-        estimator.fit(X, y, **options)
+        estimator = fit_weighted(estimator, X, y, sample_weight)
         self._on_matrices_ = False
         self.source_estimator_ = estimator
         self.step_estimators_ = [estimator] if self.keep_steps else []

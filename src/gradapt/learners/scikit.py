@@ -15,7 +15,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from gradapt.errors import InputError
 
-__all__ = ["ScikitLearner"]
+__all__ = ["ScikitLearner", "fit_weighted"]
 
 # Probabilities below this are as good as zero; their logarithm stays finite.
 _LEAST_PROBABILITY = 1e-12
@@ -86,17 +86,28 @@ class ScikitLearner:
     def _trained(self, model: Any, samples: Any, labels: NDArray[Any], weights: NDArray[np.float64] | None) -> Self:
         if labels.ndim == 2:
             samples, labels, weights = _spread_soft_labels(samples, labels, weights)
-        options = {}
         if weights is not None:
-            if not self.takes_weights:
-                raise InputError(
-                    f"{type(_last_step(model)).__name__} does not take sample weights; use hard labels "
-                    "without weights, or a classifier whose fit has sample_weight"
-                )
             # scikit-learn's regularisation assumes weights of mean 1.
-            options = _weight_option(model, weights * (len(weights) / weights.sum()))
-        model.fit(samples, self.classes[labels], **options)
-        return replace(self, estimator=model)
+            weights = weights * (len(weights) / weights.sum())
+        return replace(self, estimator=fit_weighted(model, samples, self.classes[labels], weights))
+
+
+def fit_weighted(model: Any, samples: Any, labels: Any, weights: Any) -> Any:
+    """Fit a classifier or pipeline; weights go to the last step, whatever scikit-learn's routing is set to."""
+    if weights is None:
+        return model.fit(samples, labels)
+    last = _last_step(model)
+    if not has_fit_parameter(last, "sample_weight"):
+        raise InputError(
+            f"{type(last).__name__} does not take sample weights; use hard labels "
+            "without weights, or a classifier whose fit has sample_weight"
+        )
+    if not _has_encoder(model):
+        last.fit(samples, labels, sample_weight=weights)
+        return model
+    encoder = model[:-1]
+    last.fit(encoder.fit_transform(samples, labels), labels, sample_weight=weights)
+    return Pipeline([*encoder.steps, model.steps[-1]], memory=model.memory)
 
 
 def _spread_soft_labels(
@@ -140,12 +151,6 @@ def _has_encoder(model: Any) -> bool:
 
 def _last_step(model: Any) -> Any:
     return model.steps[-1][1] if isinstance(model, Pipeline) else model
-
-
-def _weight_option(model: Any, weights: NDArray[np.float64]) -> dict[str, NDArray[np.float64]]:
-    if isinstance(model, Pipeline):
-        return {f"{model.steps[-1][0]}__sample_weight": weights}
-    return {"sample_weight": weights}
 
 
 def _continues(model: Any) -> bool:

@@ -1,0 +1,71 @@
+"""The command line, in its own process as a user runs it."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from gradapt import __version__
+
+
+def gradapt(*arguments, cwd=None):
+    return subprocess.run(
+        [sys.executable, "-m", "gradapt.cli", *arguments], capture_output=True, text=True, cwd=cwd, timeout=280
+    )
+
+
+def test_help_names_the_commands():
+    result = gradapt("--help")
+    assert result.returncode == 0
+    assert "demo" in result.stdout
+
+
+def test_help_loads_nothing_slow():
+    code = (
+        "import sys, gradapt.cli; "
+        "print([m for m in ('numpy', 'scipy', 'sklearn', 'ot', 'torch', 'matplotlib', 'pandas') if m in sys.modules])"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
+
+
+def test_version():
+    assert gradapt("--version").stdout.strip() == f"gradapt {__version__}"
+
+
+@pytest.mark.slow
+def test_demo_writes_a_picture_and_the_numbers(tmp_path):
+    result = gradapt(
+        "demo", "--path", "gaussians", "--path", "moons", "--seeds", "1", "-o", "out", "--json", cwd=tmp_path
+    )
+    assert result.returncode == 0, result.stderr
+    printed = json.loads(result.stdout)
+    assert printed == json.loads((tmp_path / "out" / "result.json").read_text())
+    assert set(printed["paths"]) == {"gaussians", "moons"}
+    assert all(
+        0 <= a <= 1 for scene in printed["paths"].values() for m in scene["methods"].values() for a in m["accuracies"]
+    )
+    assert (tmp_path / "out" / "path.png").read_bytes().startswith(b"\x89PNG")
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["path.png", "result.json"]
+
+
+@pytest.mark.slow
+def test_demo_on_digits_prints_every_method(tmp_path):
+    result = gradapt("demo", "--path", "digits", "--seeds", "1", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    for method in ("source only", "direct self-training", "gradual self-training", "GOAT", "oracle"):
+        assert method in result.stdout
+
+
+def test_an_unknown_path_is_one_line_and_leaves_nothing(tmp_path):
+    result = gradapt("demo", "--path", "rabbits", cwd=tmp_path)
+    assert result.returncode == 1
+    assert result.stderr.strip().splitlines()[-1].startswith("gradapt: there is no demo path 'rabbits'")
+    assert "Traceback" not in result.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_usage_errors_exit_with_2():
+    assert gradapt("demo", "--seeds", "0").returncode == 2
+    assert gradapt("nonsense").returncode == 2
