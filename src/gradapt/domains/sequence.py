@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, overload
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gradapt.domains.domain import Domain, is_missing
@@ -69,6 +70,22 @@ class DomainSequence(Sequence[Domain]):
         from gradapt.domains.tables import from_table
 
         return from_table(table, label=label, order=order, windows=windows, **options)
+
+    def as_samples(self) -> tuple[Any, NDArray[Any], NDArray[np.int64]]:
+        """The domains as the three arrays ``X, y, sample_domain`` that scikit-learn's manners ask for.
+
+        Missing labels become None; ``sample_domain`` counts the domains from 0.
+
+        >>> path = DomainSequence([Domain([[0.0], [1.0]], [0, 1]), Domain([[2.0]])])
+        >>> [part.tolist() for part in path.as_samples()]
+        [[[0.0], [1.0], [2.0]], [0, 1, None], [0, 0, 1]]
+        """
+        if any(sp.issparse(domain.samples) for domain in self._domains):
+            X: Any = sp.vstack([sp.csr_array(domain.samples) for domain in self._domains], format="csr")
+        else:
+            X = np.concatenate([np.asarray(domain.samples) for domain in self._domains])
+        labels = [np.full(len(d), None, dtype=object) if d.labels is None else d.labels for d in self._domains]
+        return X, np.concatenate(labels), np.repeat(np.arange(len(self)), [len(d) for d in self._domains])
 
     @property
     def source(self) -> Domain:
