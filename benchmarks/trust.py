@@ -1,0 +1,215 @@
+"""Tables of `docs/trust.md`: verdicts over 20 seeds, and accuracy estimates against the truth.
+
+    python benchmarks/trust.py verdicts [--seeds 20]
+    python benchmarks/trust.py accuracy [--seeds 3]
+
+The accuracy table reads MNIST and Cover Type from the folder named by GRADAPT_DATA, or downloads them.
+Labels of unlabelled domains are looked at here only, to compare; the library never sees them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import collections
+import json
+import sys
+import time
+from typing import Any
+
+import numpy as np
+
+from gradapt.domains import Domain, DomainSequence
+
+
+def dialed_digits(seed: int) -> DomainSequence:
+    """Digits whose class proportions jump while every class stays what it is; no image occurs twice.
+
+    The source has 60 images of each class. In the next domain five classes keep 60 images and the
+    others drop to 6; in the target it is the other way round.
+    """
+    from sklearn.datasets import load_digits
+
+    digits = load_digits()
+    rng = np.random.default_rng(seed)
+    images, labels = digits.data / 16.0, digits.target
+    pools = [rng.permutation(np.flatnonzero(labels == label)) for label in range(10)]
+    first = rng.permutation(10) < 5
+    counts = [np.full(10, 60), np.where(first, 60, 6), np.where(first, 6, 60)]
+    ends = np.cumsum(counts, axis=0)
+    domains = []
+    for name, count, end in zip(("even", "first five", "last five"), counts, ends, strict=True):
+        rows = np.concatenate([pools[label][end[label] - count[label] : end[label]] for label in range(10)])
+        rows = rng.permutation(rows)
+        domains.append(Domain(images[rows], labels=labels[rows], name=name))
+    return DomainSequence(domains)
+
+
+def mixed_digits(seed: int) -> DomainSequence:
+    """Upright digits of which a growing share is turned by 60 degrees: gradual in number, not in place."""
+    from gradapt.datasets.toy import rotated_digits
+
+    upright, turned = rotated_digits((0, 60), seed=seed)
+    rng = np.random.default_rng(seed)
+    domains = [upright]
+    for share in (0.25, 0.5, 0.75, 1.0):
+        chosen = rng.random(len(upright)) < share
+        samples = np.where(chosen[:, None], turned.samples, upright.samples)
+        domains.append(Domain(samples, labels=upright.labels, name=f"{share:.0%} turned"))
+    return DomainSequence(domains)
+
+
+def scenes() -> dict[str, tuple[Any, set[str]]]:
+    """Each scene with the verdicts that are right for it."""
+    from gradapt.datasets.toy import rotated_digits
+
+    labels, generate, no = "get labels here", "generate domains between these two", "do not adapt"
+    return {
+        "dialing ratios": (dialed_digits, {no, labels}),
+        "steps of 5 degrees": (lambda seed: rotated_digits(tuple(range(0, 61, 5)), seed=seed), {"adapt"}),
+        "one jump of 60 degrees": (lambda seed: rotated_digits((0, 60), seed=seed), {generate, labels}),
+        "growing share turned": (mixed_digits, {no, labels}),
+        "steps of 20 degrees": (lambda seed: rotated_digits((0, 20, 40, 60), seed=seed), {generate, labels}),
+        "no shift": (lambda seed: rotated_digits((0, 0), seed=seed), {no}),
+    }
+
+
+def verdicts(n_seeds: int) -> dict[str, Any]:
+    """Count the verdicts on each scene."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.svm import SVC
+
+    from gradapt.trust import check
+
+    table: dict[str, Any] = {}
+    for model in (SVC(), LogisticRegression(max_iter=200)):
+        for name, (make, right) in scenes().items():
+            started = time.perf_counter()
+            found = collections.Counter(check(make(s), model, seed=s).advice.value for s in range(n_seeds))
+            n_right = sum(count for advice, count in found.items() if advice in right)
+            row = f"{type(model).__name__}, {name}"
+            table[row] = {"right": n_right, "of": n_seeds, **found}
+            print(
+                f"{row}: {n_right} of {n_seeds} right, {dict(found)}, {time.perf_counter() - started:.0f} s", flush=True
+            )
+    return table
+
+
+def paths(seed: int) -> list[tuple[str, DomainSequence, Any]]:
+    """The demo's paths and small versions of Rotated MNIST and Cover Type, each with a classifier."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.svm import SVC
+
+    from gradapt.datasets import covtype, rotated_mnist
+    from gradapt.datasets.toy import moving_gaussians, rotated_digits, rotating_moons
+
+    linear = LogisticRegression(max_iter=300, C=0.05)
+    found = [
+        ("demo digits", rotated_digits((0, 20, 40, 60), seed=seed), SVC()),
+        ("demo moons", rotating_moons((0, 30, 60, 90), seed=seed), SVC()),
+        ("demo Gaussians", moving_gaussians((0, 1, 2, 3), seed=seed), LogisticRegression()),
+    ]
+    for n_given in (2, 4):
+        found.append(
+            (f"Rotated MNIST, {n_given} given", _flat(rotated_mnist(n_given, n_samples=2_000, seed=seed)), linear)
+        )
+        found.append((f"Cover Type, {n_given} given", covtype(n_given, n_samples=2_000, seed=seed), linear))
+    return found
+
+
+def accuracy(n_seeds: int) -> dict[str, Any]:
+    """Estimates against the truth on every domain after the source, before and after adaptation."""
+    import warnings
+
+    from sklearn.exceptions import ConvergenceWarning
+
+    from gradapt.trust import Agreement, BestWitness, CarriedLabels, PathView, ThresholdedConfidence
+    from gradapt.trust.view import walk
+
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    estimators = {
+        "confidence": ThresholdedConfidence(),
+        "agreement": Agreement(),
+        "carried": CarriedLabels(),
+        "best witness": BestWitness(),
+    }
+    misses: dict[tuple[str, str, bool], list[tuple[float, bool]]] = collections.defaultdict(list)
+    gate: dict[str, list[tuple[float, float, float]]] = collections.defaultdict(list)
+    for seed in range(n_seeds):
+        for name, sequence, model in paths(seed):
+            view = PathView.of(sequence, model, seed)
+            learners = walk(view.learner, list(view.sequence[1:]))
+            prepared = {key: estimator.prepare(view) for key, estimator in estimators.items()}
+            for number in range(1, len(sequence)):
+                truth = {}
+                for adapted, learner in ((False, view.learner), (True, learners[number])):
+                    predicted = view.learner.classes[learner.logits(sequence[number].samples).argmax(axis=1)]
+                    truth[adapted] = float(np.mean(predicted == sequence[number].labels))
+                    for key, estimator in prepared.items():
+                        guess = estimator.estimate(learner, number, adapted=adapted)
+                        inside = guess.low <= truth[adapted] <= guess.high
+                        misses[name, key, adapted].append((abs(guess.value - truth[adapted]), inside))
+            last = len(sequence) - 1
+            best = prepared["best witness"]
+            before = best.estimate(view.learner, last, adapted=False).value
+            after = best.estimate(learners[last], last, adapted=True).value
+            gate[name].append((truth[False], truth[True], truth[False] if after < before else truth[True]))
+            print(
+                f"seed {seed}, {name}: target {truth[False]:.3f} ({before:.3f}) -> {truth[True]:.3f} ({after:.3f})",
+                flush=True,
+            )
+    return _accuracy_table(misses, gate, list(estimators))
+
+
+def _accuracy_table(misses: Any, gate: Any, keys: list[str]) -> dict[str, Any]:
+    names = list(dict.fromkeys(name for name, _, _ in misses))
+    rows: dict[str, Any] = {}
+    for name in [*names, "all domains"]:
+        row = {}
+        for key in keys:
+            for adapted in (False, True):
+                own = [
+                    m
+                    for (n, k, a), v in misses.items()
+                    for m in v
+                    if k == key and a == adapted and name in (n, "all domains")
+                ]
+                own = own or [m for (n, k, a), v in misses.items() for m in v if k == key and a == adapted]
+                miss, inside = np.mean([m for m, _ in own]), np.mean([i for _, i in own])
+                row[f"{key} {'after' if adapted else 'before'}"] = [
+                    round(100 * float(miss), 1),
+                    round(100 * float(inside)),
+                ]
+        rows[name] = row
+        print(name, row)
+    everything = [m for (_, k, _), v in misses.items() for m, _ in v if k == "best witness"]
+    print(f"best witness, before and after, all {len(everything)} estimates: {100 * np.mean(everything):.2f} points")
+    for name, values in gate.items():
+        before, after, kept = np.mean(values, axis=0)
+        print(f"gate on {name}: source {100 * before:.1f}, adapted {100 * after:.1f}, kept {100 * kept:.1f}")
+    return rows
+
+
+def _flat(sequence: DomainSequence) -> DomainSequence:
+    return DomainSequence(
+        Domain(domain.samples.reshape(len(domain), -1), labels=domain.labels, name=domain.name) for domain in sequence
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("table", choices=["verdicts", "accuracy"])
+    parser.add_argument("--seeds", type=int)
+    parser.add_argument("--json", dest="target")
+    arguments = parser.parse_args()
+    if arguments.table == "verdicts":
+        result = verdicts(arguments.seeds or 20)
+    else:
+        result = accuracy(arguments.seeds or 3)
+    if arguments.target:
+        with open(arguments.target, "w") as file:
+            json.dump(result, file, indent=2)
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,86 @@
+"""Accuracy without labels: what an estimate is, and how one is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradapt.learners import Learner
+from gradapt.trust.view import PathView
+
+__all__ = ["AccuracyEstimate", "AccuracyEstimator", "PreparedEstimator", "spread"]
+
+_NORMAL_95 = 1.96
+
+
+@dataclass(frozen=True)
+class AccuracyEstimate:
+    """Estimated accuracy of one model on one unlabelled domain.
+
+    Attributes
+    ----------
+    value, low, high : float
+        The estimate and a 95 % interval: sampling error, and what the estimator knows
+        about its own bias from the source. It does not cover a bias that the source cannot show.
+    method : str
+        Name of the estimator.
+    reliable : bool
+        Whether the estimator reproduced the known accuracy on the source.
+    """
+
+    value: float
+    low: float
+    high: float
+    method: str
+    reliable: bool = True
+
+    @classmethod
+    def around(cls, value: float, half_width: float, method: str, reliable: bool = True) -> AccuracyEstimate:
+        """An estimate with a symmetric interval, cut to [0, 1].
+
+        >>> AccuracyEstimate.around(0.95, 0.1, "test")
+        AccuracyEstimate(value=0.95, low=0.85, high=1.0, method='test', reliable=True)
+        """
+        value = float(min(max(value, 0.0), 1.0))
+        low, high = (float(round(min(max(edge, 0.0), 1.0), 12)) for edge in (value - half_width, value + half_width))
+        return cls(value, low, high, method, reliable)
+
+
+class PreparedEstimator(Protocol):
+    """An estimator that has looked at a path and can be asked about models on it."""
+
+    def estimate(self, learner: Learner, number: int, *, adapted: bool) -> AccuracyEstimate:
+        """Accuracy of a learner on domain ``number`` (0 is the source); ``adapted``: whether it was led there."""
+        ...
+
+
+class AccuracyEstimator(Protocol):
+    """A way to estimate accuracy without labels, as a value."""
+
+    def prepare(self, view: PathView) -> PreparedEstimator:
+        """Calibrate on the source and look at the unlabelled domains."""
+        ...
+
+
+def spread(*rates: tuple[float, int]) -> float:
+    """Half width of a 95 % interval for a sum of independent shares, given as (share, sample size).
+
+    >>> round(spread((0.5, 100)), 3)
+    0.098
+    """
+    # A share of 0 or 1 in a finite sample is not certain: one imagined failure and success are added.
+    variance = sum(_smoothed(rate, n) * (1.0 - _smoothed(rate, n)) / n for rate, n in rates)
+    return _NORMAL_95 * sqrt(variance)
+
+
+def _smoothed(rate: float, n: int) -> float:
+    return (rate * n + 1.0) / (n + 2.0)
+
+
+def predictions(learner: Learner, view: PathView, number: int) -> NDArray[np.int64]:
+    """Predicted class codes of a learner on a domain."""
+    return np.asarray(learner.logits(view.sequence[number].samples).argmax(axis=1))

@@ -1,0 +1,149 @@
+"""Labels carried along the transport plans, as an independent witness of what a model says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.neighbors import KNeighborsClassifier
+
+from gradapt.errors import InputError
+from gradapt.learners import Learner
+from gradapt.transport import transport
+from gradapt.trust.accuracy import AccuracyEstimate, predictions, spread
+from gradapt.trust.view import PathView
+
+__all__ = ["CarriedLabels", "carry"]
+
+# A witness that may be off by more than this is not asked where another one is at hand.
+_LARGEST_EXPECTED_ERROR = 0.1
+
+
+@dataclass(frozen=True)
+class CarriedLabels:
+    """Share of samples on which a model agrees with labels that came along the transport plans.
+
+    The source labels move with the optimal plan from domain to domain; after each step the nearest
+    neighbours vote, which removes most of the plan's noise. No model's pseudo-labels take part,
+    so the mistakes of self-training show as disagreement. Its own mistakes come from plans
+    that couple samples of different classes: large steps, overlapping classes, changing proportions.
+
+    Parameters
+    ----------
+    neighbour_share : float
+        Votes per sample, as a share of the mean class size.
+    max_samples : int
+        Plans are made between at most this many samples of each domain.
+    """
+
+    neighbour_share: float = 0.15
+    max_samples: int = 1_000
+
+    def prepare(self, view: PathView) -> _Prepared:
+        """Carry the labels along the path, and between two halves of the source for calibration."""
+        if not 0.0 < self.neighbour_share <= 1.0 or self.max_samples < 2:
+            raise InputError(
+                f"neighbour_share must lie in (0, 1] and max_samples be at least 2, got {self.neighbour_share!r} and "
+                f"{self.max_samples!r}"
+            )
+        labels, noise = [view.codes], [0.0]
+        for number in range(1, len(view.sequence)):
+            moved, plan_noise = self._step(view, number, labels[-1])
+            labels.append(moved)
+            noise.append(plan_noise)
+        return _Prepared(view, labels, noise, *self._calibrate(view))
+
+    def _step(self, view: PathView, number: int, labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], float]:
+        rng = view.rng("carry", number)
+        rows = _some(len(view.sequence[number - 1]), self.max_samples, rng)
+        before, after = view.features(number - 1, rows), view.features(number)
+        return carry(before, labels[rows], after, self.neighbour_share, self.max_samples, rng)
+
+    def _calibrate(self, view: PathView) -> tuple[float, float, float]:
+        """Accuracy of carried labels, plan noise, and the model's agreement with them, all between source halves."""
+        rng = view.rng("carry", "source")
+        fit = rng.permutation(view.fit_rows)[: self.max_samples]
+        held = view.held_rows
+        moved, noise = carry(
+            view.features(0, fit),
+            view.codes[fit],
+            view.features(0, held),
+            self.neighbour_share,
+            self.max_samples,
+            rng,
+        )
+        own = view.learner.logits(view.held_samples()).argmax(axis=1)
+        return float((moved == view.codes[held]).mean()), noise, float((moved == own).mean())
+
+
+def carry(
+    before: NDArray[np.float64],
+    labels: NDArray[np.int64],
+    after: NDArray[np.float64],
+    neighbour_share: float = 0.15,
+    max_samples: int = 1_000,
+    rng: np.random.Generator | None = None,
+) -> tuple[NDArray[np.int64], float]:
+    """Labels of ``before`` moved to ``after`` by the optimal plan and smoothed by a vote of neighbours.
+
+    Returns the labels and the share of samples whose carried label the vote overruled.
+
+    >>> x = np.array([[0.0], [1.0], [10.0], [11.0]])
+    >>> carry(x, np.array([0, 0, 1, 1]), x + 4)[0].tolist()
+    [0, 0, 1, 1]
+    """
+    rng = rng or np.random.default_rng(0)
+    cols = _some(len(after), max_samples, rng)
+    plan = transport(before, after[cols])
+    shares = plan.push(np.eye(int(labels.max()) + 1)[labels])
+    arrived = shares.argmax(axis=1)
+    # Enough votes to outweigh the plan's noise, few enough to stay within one class.
+    n_votes = max(1, round(neighbour_share * len(cols) / len(np.unique(labels))))
+    voters = KNeighborsClassifier(n_votes).fit(after[cols], arrived)
+    voted = np.asarray(voters.predict(after), dtype=np.int64)
+    return voted, float((voted[cols] != arrived).mean())
+
+
+@dataclass(frozen=True, eq=False)
+class _Prepared:
+    view: PathView
+    labels: list[NDArray[np.int64]]
+    noise: list[float]
+    source_accuracy: float
+    source_noise: float
+    source_agreement: float
+
+    @property
+    def bias(self) -> float:
+        """What the agreement falls short of the model's known accuracy on the source."""
+        return float(self.view.held_correct().mean()) - self.source_agreement
+
+    @property
+    def expected_error(self) -> float:
+        """Mean error of the agreement as an estimate, over models of every accuracy, if mistakes were independent.
+
+        With carried labels of accuracy ``b`` and ``K`` classes a model of accuracy ``a`` agrees on
+        ``a b + (1 - a) (1 - b) / (K - 1)``, which misses ``a`` by ``(1 - b) |(1 - a) / (K - 1) - a|``.
+        """
+        others = self.view.n_classes - 1
+        accuracies = np.linspace(0.0, 1.0, 101)
+        miss = (1.0 - self.source_accuracy) * np.abs((1.0 - accuracies) / others - accuracies)
+        return float(miss.mean())
+
+    @property
+    def reliable(self) -> bool:
+        """Whether the known accuracy of carried labels on the source keeps that error below ten points."""
+        return self.expected_error <= _LARGEST_EXPECTED_ERROR
+
+    def estimate(self, learner: Learner, number: int, *, adapted: bool) -> AccuracyEstimate:
+        own = predictions(learner, self.view, number)
+        rate = float((own == self.labels[number]).mean())
+        width = spread((rate, len(own)), (self.source_agreement, len(self.view.held_rows)))
+        # Plans noisier than on the source itself may have carried labels astray; the vote hides how many.
+        astray = sum(max(noise - self.source_noise, 0.0) for noise in self.noise[1 : number + 1])
+        return AccuracyEstimate.around(rate, width + abs(self.bias) + astray, "carried labels", self.reliable)
+
+
+def _some(n: int, most: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    return np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))

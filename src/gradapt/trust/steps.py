@@ -1,0 +1,161 @@
+"""One step between two domains: how far each class moves, measured in the margins of the classifier."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+from gradapt.seeds import derive_seed
+from gradapt.transport import transport, wasserstein
+
+__all__ = ["StepCheck", "measure_step"]
+
+# Distances are measured on at most this many samples of each half domain.
+_HALF = 400
+# Classes with fewer samples in a half than this say nothing about their shift.
+_FEWEST = 5
+# Share of samples that count as out of the ordinary in a domain compared with itself.
+_TAIL = 0.05
+
+
+@dataclass(frozen=True)
+class StepCheck:
+    """What a step looks like to a classifier that comes from the domain before.
+
+    Distances are 2-Wasserstein in the classifier's feature space with the distance between two
+    halves of one domain, which is sampling noise alone, taken out.
+
+    Attributes
+    ----------
+    before, after : str
+        Names of the two domains.
+    shift : float
+        Distance between the domains.
+    class_shifts : tuple of float
+        Distance between the samples of each class, by the classifier's labels; NaN for rare classes.
+    margins : tuple of float
+        For each class, half the median distance to the nearest sample that gets another label.
+    ratio : float
+        Median over the classes of shift over margin: 1 or more means that a typical
+        class moves across the boundary (the condition R * Delta < 1 of Kumar et al.).
+    jumped : float
+        Share of samples that are further from the whole domain before than noise plus margin explain.
+    crossing : float
+        Share of the plan's mass that couples samples with different labels.
+    crossing_noise : float
+        The same between two halves of the domain before.
+    proportion_change : float
+        Total variation between the class shares of the two domains, by the classifier's labels.
+    """
+
+    before: str
+    after: str
+    shift: float
+    class_shifts: tuple[float, ...]
+    margins: tuple[float, ...]
+    ratio: float
+    jumped: float
+    crossing: float
+    crossing_noise: float
+    proportion_change: float
+
+    @property
+    def excess_crossing(self) -> float:
+        """Cross-class mass beyond what sampling noise gives."""
+        return max(self.crossing - self.crossing_noise, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Half:
+    features: NDArray[np.float64]
+    codes: NDArray[np.int64]
+
+    def of_class(self, code: int) -> NDArray[np.float64]:
+        return np.asarray(self.features[self.codes == code])
+
+
+def measure_step(
+    before: NDArray[np.float64],
+    before_codes: NDArray[np.int64],
+    after: NDArray[np.float64],
+    after_codes: NDArray[np.int64],
+    n_classes: int,
+    *,
+    names: tuple[str, str] = ("before", "after"),
+    seed: int = 0,
+) -> StepCheck:
+    """Compare two domains, given features and a label for each sample.
+
+    Domains of one size are split alike, so that a sample that occurs in both (the same image,
+    turned further) is never compared with itself.
+
+    Examples
+    --------
+    >>> x = np.random.default_rng(0).normal(size=(200, 2)) + np.repeat([[0.0, 0.0], [9.0, 0.0]], 100, axis=0)
+    >>> codes = np.repeat([0, 1], 100)
+    >>> step = measure_step(x, codes, x + [0.0, 2.0], codes, 2)
+    >>> round(step.shift), step.ratio < 1, step.jumped, round(step.excess_crossing, 2)
+    (2, True, 0.0, 0.01)
+    """
+    a0, b0 = _halves(before, before_codes, seed)
+    a1, b1 = _halves(after, after_codes, seed)
+    classes = range(n_classes)
+    class_shifts = [_excess(a0.of_class(c), b0.of_class(c), a1.of_class(c), b1.of_class(c)) for c in classes]
+    margins = [_margin(a0, b0, c) for c in classes]
+    ratios = np.array(class_shifts) / np.array(margins)
+    shares0, shares1 = (np.bincount(c, minlength=n_classes) / len(c) for c in (before_codes, after_codes))
+    known = ratios[np.isfinite(ratios)]
+    shift = _excess(a0.features, b0.features, a1.features, b1.features)
+    return StepCheck(
+        *names,
+        shift=shift,
+        class_shifts=tuple(class_shifts),
+        margins=tuple(margins),
+        ratio=float(np.median(known)) if len(known) else float("nan"),
+        jumped=_jumped(a0, b0, b1, margins),
+        crossing=_crossing(a0, b1),
+        crossing_noise=_crossing(a0, b0),
+        proportion_change=float(0.5 * np.abs(shares0 - shares1).sum()),
+    )
+
+
+def _halves(features: NDArray[np.float64], codes: NDArray[np.int64], seed: int) -> tuple[_Half, _Half]:
+    order = np.random.default_rng(derive_seed(seed, "halves", len(features))).permutation(len(features))
+    middle = len(order) // 2
+    first, second = order[:middle][:_HALF], order[middle:][:_HALF]
+    return _Half(features[first], codes[first]), _Half(features[second], codes[second])
+
+
+def _excess(
+    a0: NDArray[np.float64], b0: NDArray[np.float64], a1: NDArray[np.float64], b1: NDArray[np.float64]
+) -> float:
+    """Distance from ``a0`` to ``b1`` with the noise between halves of one domain taken out; NaN for few samples."""
+    m = min(len(a0), len(b0), len(a1), len(b1))
+    if m < _FEWEST:
+        return float("nan")
+    a0, b0, a1, b1 = a0[:m], b0[:m], a1[:m], b1[:m]
+    noise = 0.5 * (wasserstein(a0, b0) ** 2 + wasserstein(a1, b1) ** 2)
+    return float(np.sqrt(max(wasserstein(a0, b1) ** 2 - noise, 0.0)))
+
+
+def _margin(a: _Half, b: _Half, code: int) -> float:
+    own = a.of_class(code)
+    others = np.concatenate([a.features[a.codes != code], b.features[b.codes != code]])
+    if len(own) < _FEWEST or len(others) == 0:
+        return float("nan")
+    return float(0.5 * np.median(cdist(own, others).min(axis=1)))
+
+
+def _jumped(a0: _Half, b0: _Half, b1: _Half, margins: list[float]) -> float:
+    known = [margin for margin in margins if np.isfinite(margin)]
+    noise = float(np.quantile(cdist(b0.features, a0.features).min(axis=1), 1.0 - _TAIL))
+    reach = noise + (float(np.median(known)) if known else 0.0)
+    return float((cdist(b1.features, a0.features).min(axis=1) > reach).mean())
+
+
+def _crossing(a: _Half, b: _Half) -> float:
+    plan = transport(a.features, b.features)
+    return float(plan.mass[a.codes[plan.rows] != b.codes[plan.cols]].sum())

@@ -1,0 +1,193 @@
+"""`Verdict`: whether to adapt, why, and the numbers behind it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from gradapt.trust.proportions import ProportionShift
+from gradapt.trust.steps import StepCheck
+
+__all__ = ["Advice", "Verdict", "judge"]
+
+# A step is too large when a typical class moves as far as its margin.
+_LARGEST_RATIO = 1.0
+# More samples than this beyond noise and margin: part of the domain came from nowhere.
+_LARGEST_JUMPED = 0.05
+# A plan that carries most of its mass across classes leads generated domains astray.
+_LARGEST_CROSSING = 0.5
+# Share of samples that may change class in one step.
+_LARGEST_PROPORTION_CHANGE = 0.2
+# A step this many times the median of the others is pointed out.
+_UNEVEN = 3.0
+
+
+class Advice(Enum):
+    """What to do."""
+
+    ADAPT = "adapt"
+    GENERATE = "generate domains between these two"
+    GET_LABELS = "get labels here"
+    DO_NOT_ADAPT = "do not adapt"
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Answer of `gradapt.trust.check`.
+
+    Attributes
+    ----------
+    advice : Advice
+    reasons : tuple of str
+        In words, the deciding one first.
+    where : (str, str) or None
+        The two domains that the advice is about; None where it is about the whole path.
+    steps : tuple of StepCheck
+        Each step along the path.
+    from_source : tuple of StepCheck
+        Each domain against the source, seen by the source model.
+    noise_ratio : float
+        Shift over margin that the source shows against itself.
+    proportions : tuple of ProportionShift
+        Class proportions of each domain after the source.
+    detour : float
+        Length of the path over the direct distance; NaN where source and target do not differ.
+    """
+
+    advice: Advice
+    reasons: tuple[str, ...]
+    where: tuple[str, str] | None
+    steps: tuple[StepCheck, ...]
+    from_source: tuple[StepCheck, ...]
+    noise_ratio: float
+    proportions: tuple[ProportionShift, ...]
+    detour: float
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the path can be adapted along as it is."""
+        return self.advice is Advice.ADAPT
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON; numbers that are not known are None."""
+        plain = {
+            "advice": self.advice.value,
+            "trusted": self.trusted,
+            "reasons": list(self.reasons),
+            "where": None if self.where is None else list(self.where),
+            "detour": self.detour,
+            "noise_ratio": self.noise_ratio,
+            "steps": [asdict(step) for step in self.steps],
+            "from_source": [asdict(step) for step in self.from_source],
+            "proportions": [asdict(shift) for shift in self.proportions],
+        }
+        cleaned = _without_nan(plain)
+        assert isinstance(cleaned, dict)
+        return cleaned
+
+    def __str__(self) -> str:
+        head = self.advice.value
+        if self.where is not None:
+            head += f": {self.where[0]} -> {self.where[1]}"
+        return "\n".join([head, *(f"  - {reason}" for reason in self.reasons)])
+
+
+def judge(
+    steps: tuple[StepCheck, ...],
+    from_source: tuple[StepCheck, ...],
+    noise_ratio: float,
+    proportions: tuple[ProportionShift, ...],
+    detour: float,
+) -> Verdict:
+    """Turn the measurements into advice."""
+    advice, where, reason = _decide(steps, from_source, noise_ratio, proportions)
+    reasons = (reason, *_remarks(steps, detour))
+    return Verdict(advice, reasons, where, steps, from_source, noise_ratio, proportions, detour)
+
+
+def _decide(
+    steps: tuple[StepCheck, ...],
+    from_source: tuple[StepCheck, ...],
+    noise_ratio: float,
+    proportions: tuple[ProportionShift, ...],
+) -> tuple[Advice, tuple[str, str] | None, str]:
+    if all(_stays(domain, noise_ratio) for domain in from_source):
+        return Advice.DO_NOT_ADAPT, None, _why_nothing_to_gain(from_source, proportions)
+    for step in steps:
+        found = _trouble(step)
+        if found is not None:
+            return found[0], (step.before, step.after), found[1]
+    largest = max(steps, key=lambda step: step.ratio)
+    return (
+        Advice.ADAPT,
+        None,
+        f"every step is small for this model: the largest, {largest.before} -> {largest.after}, moves a typical class "
+        f"by {largest.ratio:.2f} of its margin, and no part of a domain comes from nowhere",
+    )
+
+
+def _stays(domain: StepCheck, noise_ratio: float) -> bool:
+    return not domain.ratio > noise_ratio and domain.jumped <= _LARGEST_JUMPED
+
+
+def _why_nothing_to_gain(from_source: tuple[StepCheck, ...], proportions: tuple[ProportionShift, ...]) -> str:
+    changed = [number for number, shift in enumerate(proportions) if shift.changed]
+    if not changed:
+        return "no domain differs from the source by more than sampling noise: the source model is as good as any"
+    most = max(changed, key=lambda number: proportions[number].distance)
+    return (
+        f"the classes stay where they are and only their proportions move (by {100 * proportions[most].distance:.0f} % "
+        f"of the samples in {from_source[most].after}): self-training has nothing to follow and may lose the rare "
+        "classes; reweight the source model instead"
+    )
+
+
+def _trouble(step: StepCheck) -> tuple[Advice, str] | None:
+    if step.ratio >= _LARGEST_RATIO:
+        moved = f"a typical class moves by {step.ratio:.1f} times its margin"
+        crossing = f"{100 * step.crossing:.0f} % of the plan's mass joins different classes"
+        if step.excess_crossing < _LARGEST_CROSSING:
+            return Advice.GENERATE, f"{moved}, too far for one step; {crossing}, so domains on the geodesic can help"
+        return Advice.GET_LABELS, f"{moved} and {crossing}: domains generated on such a plan would mix the classes"
+    if step.jumped > _LARGEST_JUMPED:
+        return Advice.GET_LABELS, (
+            f"{100 * step.jumped:.0f} % of the samples lie far from everything before, while the rest stays: "
+            "not a gradual shift, and no path leads there"
+        )
+    if step.proportion_change > _LARGEST_PROPORTION_CHANGE:
+        return Advice.GET_LABELS, (
+            f"the share of classes jumps by {100 * step.proportion_change:.0f} % of the samples in a step that also "
+            "moves the classes: pseudo-labels cannot tell the two apart"
+        )
+    return None
+
+
+def _remarks(steps: tuple[StepCheck, ...], detour: float) -> list[str]:
+    remarks = []
+    shifts = np.array([step.shift for step in steps])
+    if len(steps) > 2:
+        largest = int(np.argmax(shifts))
+        others = float(np.median(np.delete(shifts, largest)))
+        if others > 0 and shifts[largest] > _UNEVEN * others:
+            step = steps[largest]
+            remarks.append(
+                f"the step {step.before} -> {step.after} is {shifts[largest] / others:.1f} times as large as the others"
+            )
+    if np.isfinite(detour) and detour >= max(len(steps), 2):
+        remarks.append(
+            f"the path is {detour:.1f} times as long as the direct way: check that the domains are in the right order"
+        )
+    return remarks
+
+
+def _without_nan(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nan(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_without_nan(item) for item in value]
+    if isinstance(value, float) and not np.isfinite(value):
+        return None
+    return value
