@@ -5,6 +5,9 @@ BIN    := $(VENV)/bin
 # Workers of the test run; every worker is single-threaded.
 WORKERS ?= 2
 
+# One thread per worker; SciPy's array API switch lets scikit-learn run all of its estimator checks.
+TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1 SCIPY_ARRAY_API=1
+
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
 .PHONY: demo test quick lint benchmarks clean
@@ -13,12 +16,10 @@ demo: $(VENV)/.core
 	$(BIN)/gradapt demo
 
 test: $(VENV)/.all
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1 \
-	$(BIN)/python -m pytest -n $(WORKERS) --doctest-modules src tests
+	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) --doctest-modules src tests
 
 quick: $(VENV)/.all
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1 \
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow" tests
+	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) -m "not slow" tests
 
 lint: $(VENV)/.all
 	$(BIN)/ruff check .

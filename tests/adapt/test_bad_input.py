@@ -58,8 +58,7 @@ def test_is_refused(method, arguments, words):
     clf = method()
     with pytest.raises(ValueError, match=words):
         clf.fit(**arguments)
-    assert not hasattr(clf, "estimator_")
-    assert not hasattr(clf, "path_")
+    assert [name for name in vars(clf) if name.endswith("_")] == []
 
 
 @pytest.mark.parametrize(

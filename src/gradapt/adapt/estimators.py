@@ -25,6 +25,7 @@ from gradapt.errors import InputError
 from gradapt.learners import Learner, as_learner
 from gradapt.learners.scikit import fit_weighted
 from gradapt.seeds import as_seed
+from gradapt.transport import Plan
 
 __all__ = ["DirectSelfTraining", "GOATClassifier", "GradualSelfTrainingClassifier"]
 
@@ -47,6 +48,8 @@ class _AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
     warm_start: bool
     on_step: OnStep | None
     keep_steps: bool
+    path_: list[StepRecord]
+    plans_: list[Plan]
 
     def fit(self, X: Any, y: Any, sample_domain: Any = None, sample_weight: Any = None) -> Self:
         """Fit the classifier on the source and adapt it to the target.
@@ -76,18 +79,31 @@ class _AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         classes = _check_adaptable(sequence)
         sequence = sequence.masked()
         frame = sequence.source.samples
-        self._on_matrices_ = self._needs_matrices()
-        if self._on_matrices_:
+        on_matrices = self._needs_matrices()
+        if on_matrices:
             sequence = DomainSequence([_as_matrix(domain) for domain in sequence])
         learner = as_learner(self._template(), classes, warm_start=self.warm_start)
         source = sequence.source
         assert source.labels is not None
         codes = np.searchsorted(classes, source.labels)
         learner = learner.fit(source.samples, codes, source.weights if learner.takes_weights else None)
+        steps: list[Any] = [learner.estimator] if self.keep_steps else []
+
+        def watch(record: StepRecord, student: Learner) -> None:
+            if self.keep_steps:
+                steps.append(student.estimator)
+            if self.on_step is not None:
+                self.on_step(record, student)
+
+        adaptation = self._adapt(learner, sequence, watch)
+        # Nothing is set before everything has worked: a failed fit leaves the old model.
+        self._on_matrices_ = on_matrices
         self.source_estimator_ = learner.estimator
-        self.step_estimators_ = [learner.estimator] if self.keep_steps else []
-        adaptation = self._adapt(learner, sequence, self._watch)
-        self._keep(adaptation.learner, classes, adaptation)
+        self.step_estimators_ = steps
+        self.estimator_ = adaptation.learner.estimator
+        self.classes_ = classes
+        self.path_ = list(adaptation.records)
+        self.plans_ = list(adaptation.plans)
         validate_data(self, frame, skip_check_array=True, reset=True)
         return self
 
@@ -151,22 +167,10 @@ class _AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
         self.source_estimator_ = estimator
         self.step_estimators_ = [estimator] if self.keep_steps else []
         self.estimator_, self.classes_ = estimator, estimator.classes_
-        self.path_: list[StepRecord] = []
-        self.plans_: list[Any] = []
+        self.path_ = []
+        self.plans_ = []
         validate_data(self, X, skip_check_array=True, reset=True)
         return self
-
-    def _keep(self, learner: Any, classes: NDArray[Any], adaptation: Adaptation) -> None:
-        self.estimator_ = learner.estimator
-        self.classes_ = classes
-        self.path_ = list(adaptation.records)
-        self.plans_ = list(adaptation.plans)
-
-    def _watch(self, record: StepRecord, learner: Any) -> None:
-        if self.keep_steps:
-            self.step_estimators_.append(learner.estimator)
-        if self.on_step is not None:
-            self.on_step(record, learner)
 
     def _at_the_door(self, X: Any) -> Any:
         check_is_fitted(self, "estimator_")

@@ -35,6 +35,19 @@ class DomainSequence(Sequence[Domain]):
         _check_sequence(self._domains)
 
     @classmethod
+    def from_arrays(cls, arrays: Iterable[Any], labels: Any, names: Iterable[str] | None = None) -> DomainSequence:
+        """One array per domain, in order, and the labels of the first.
+
+        >>> DomainSequence.from_arrays([[[0.0], [1.0]], [[2.0], [3.0]]], labels=[0, 1])
+        DomainSequence([Domain('0', 2 x 1, labelled), Domain('1', 2 x 1, unlabelled)])
+        """
+        samples = list(arrays)
+        known = [str(i) for i in range(len(samples))] if names is None else list(names)
+        if len(known) != len(samples):
+            raise InputError(f"{len(samples)} arrays need as many names, got {len(known)}")
+        return cls(Domain(array, labels=labels if i == 0 else None, name=known[i]) for i, array in enumerate(samples))
+
+    @classmethod
     def from_samples(
         cls, X: Any, y: Any, sample_domain: Any, sample_weight: Any = None, *, allow_missing: bool = False
     ) -> DomainSequence:
