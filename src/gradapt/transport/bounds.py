@@ -28,6 +28,8 @@ PRODUCT_WORK = 1e8
 _BLOCK_ENTRIES = 2**22
 # Pairs looked at again, one by one, for each sample: more are not worth it.
 _CLOSE_PAIRS = 16
+# Values of a float64 copy of samples on a GPU: 1 GiB.
+_TENSOR_ENTRIES = 2**27
 
 
 def gamma(k: int, unit: float = UNIT) -> float:
@@ -46,6 +48,8 @@ def transform_bound(problem: Problem, rows: NDArray[np.int64], u: Float, wanted:
     that its own magnitude can have caused. ``wanted`` is the precision aimed at: where
     rounding costs more, the close pairs are computed once more from their differences.
     """
+    if problem.on_device:
+        return _by_tensors(problem, rows, u)
     dense = not sp.issparse(problem.x0) and not sp.issparse(problem.x1)
     work = len(rows) * problem.shape[1] * problem.x0.shape[1]
     if isinstance(problem.cost, SquaredEuclidean) and dense and work > PRODUCT_WORK:
@@ -88,6 +92,34 @@ def _by_products(problem: Problem, rows: NDArray[np.int64], u: Float, wanted: fl
     margin = 4.0 * (error1 + row_errors.max())
     closer = _close_pairs(problem, rows, u, centre, right, v, margin)
     return proven if closer is None else closer
+
+
+def _by_tensors(problem: Problem, rows: NDArray[np.int64], u: Float) -> tuple[Float, Float]:
+    """`_by_products` on the device where the samples live, in float64 like the other."""
+    import torch  # slow to import
+
+    every, x1 = torch.from_numpy(rows).to(problem.x1.device), problem.x1
+    centre = x1.mean(dim=0, dtype=torch.float64)
+    features = x1.shape[1]
+    g = gamma(features + 16)
+    potential = torch.from_numpy(u).to(x1.device)
+    v = torch.full((len(x1),), torch.inf, dtype=torch.float64, device=x1.device)
+    row_errors, norms1 = torch.empty_like(potential), torch.empty_like(v)
+    wide = max(1, _TENSOR_ENTRIES // features)
+    for first in range(0, len(x1), wide):
+        right = (x1[first : first + wide].double() - centre).T
+        norms1[first : first + wide] = (right * right).sum(dim=0)
+        for start in range(0, len(every), wide):
+            part = slice(start, start + wide)
+            left = problem.x0[every[part]].double() - centre
+            norms0 = (left * left).sum(dim=1)
+            row_errors[part] = 8.0 * g * norms0 + 4.0 * g * potential[part].abs()
+            # The product, then the two terms: three sums more than the features, counted in gamma.
+            reduced = torch.mm(left, right).mul_(-2.0).add_((norms0 - potential[part])[:, None])
+            least = reduced.add_(norms1[first : first + wide]).amin(dim=0)
+            v[first : first + wide] = torch.minimum(v[first : first + wide], least)
+    lowered = potential - row_errors
+    return lowered.cpu().numpy(), (v - 8.0 * g * norms1).cpu().numpy()
 
 
 def _left_blocks(

@@ -53,7 +53,10 @@ class SquaredEuclidean:
         return np.asarray(np.maximum(squared, 0.0))
 
     def pairs(self, x0: Any, x1: Any) -> NDArray[np.float64]:
-        return _square_norms(x0 - x1)
+        if sp.issparse(x0) or sp.issparse(x1):
+            return _square_norms(x0 - x1)
+        # Differences of float32 samples are taken in float64: they are what the cost is made of.
+        return _square_norms(np.subtract(x0, x1, dtype=np.float64))
 
 
 @dataclass(frozen=True)
@@ -84,9 +87,9 @@ class PowerMetric:
     def pairs(self, x0: Any, x1: Any) -> NDArray[np.float64]:
         x0, x1 = _dense(x0), _dense(x1)
         if self.metric == "euclidean":
-            return np.asarray(_square_norms(x0 - x1) ** (self.p / 2))
+            return np.asarray(_square_norms(np.subtract(x0, x1, dtype=np.float64)) ** (self.p / 2))
         if self.metric == "cityblock":
-            return np.asarray(np.abs(x0 - x1).sum(axis=1) ** self.p)
+            return np.asarray(np.abs(np.subtract(x0, x1, dtype=np.float64)).sum(axis=1) ** self.p)
         return _diagonals(self, x0, x1)
 
 

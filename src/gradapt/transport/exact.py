@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from gradapt.errors import InputError
 from gradapt.transport.assignment import AuctionState, TiesError, assign, auction
 from gradapt.transport.collapse import collapse
 from gradapt.transport.costs import SquaredEuclidean
+from gradapt.transport.device import assign_on_device
 from gradapt.transport.lists import BlockCosts, CostProvider, StoredCosts
 from gradapt.transport.problem import Problem, Solution
 from gradapt.transport.products import PrecisionError, ProductForm, refine
@@ -76,6 +78,10 @@ class Exact:
             raise InputError(f"memory must be a number of bytes >= 0, got {self.memory!r}")
 
     def solve(self, problem: Problem) -> Solution:
+        if problem.on_device:
+            if problem.uniform and problem.shape[0] > 1:
+                return assign_on_device(problem, problem.x0.device, self.progress)
+            problem = problem.to_host()
         rows, cols = np.flatnonzero(problem.weights0 > 0), np.flatnonzero(problem.weights1 > 0)
         if len(rows) == problem.shape[0] and len(cols) == problem.shape[1]:
             return self._solve(problem)
@@ -91,7 +97,7 @@ class Exact:
         collapsed = collapse(problem)
         if collapsed is not None:
             return collapsed.spread(self._solve_general(collapsed.problem))
-        if problem.uniform:
+        if problem.uniform and importlib.util.find_spec("numba") is not None:
             solution = self._assignment(problem)
             if solution is not None:
                 return solution
@@ -129,7 +135,7 @@ class Exact:
 
     def _solve_general(self, problem: Problem) -> Solution:
         n, m = problem.shape
-        if n * m > _DENSE_PAIRS:
+        if n * m > _DENSE_PAIRS and importlib.util.find_spec("numba") is not None:
             keeping = problem.keeping(self.memory)
             solution = priced_simplex(keeping, approximate_potential1(keeping, self), self.max_iterations)
             if solution is not None:

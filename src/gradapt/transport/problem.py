@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gradapt.checks import check_points, check_same_features, check_weights
 from gradapt.errors import InputError
-from gradapt.transport.costs import Cost, Precomputed, as_cost
+from gradapt.transport.costs import Cost, Precomputed, SquaredEuclidean, as_cost
 
 __all__ = ["Problem", "Solution", "Solver"]
 
@@ -55,7 +55,10 @@ class Problem:
     ) -> Problem:
         """Check the input and build the problem."""
         cost = as_cost(cost)
-        x0, x1 = check_points(x0, "x0"), check_points(x1, "x1")
+        if _on_device(x0) or _on_device(x1):
+            x0, x1 = _checked_tensors(x0, x1, cost)
+        else:
+            x0, x1 = check_points(x0, "x0"), check_points(x1, "x1")
         if not isinstance(cost, Precomputed):
             check_same_features(x0, x1)
         w0 = check_weights(weights0, x0.shape[0], "weights0")
@@ -77,6 +80,26 @@ class Problem:
     @property
     def shape(self) -> tuple[int, int]:
         return self.x0.shape[0], self.x1.shape[0]
+
+    @property
+    def on_device(self) -> bool:
+        """Whether the samples are torch tensors."""
+        return not isinstance(self.x0, np.ndarray) and hasattr(self.x0, "device") and hasattr(self.x0, "is_cuda")
+
+    def to_device(self, device: Any) -> Problem:
+        """The same problem with its samples as tensors on a torch device."""
+        import torch  # slow to import
+
+        move = [
+            x if isinstance(x, torch.Tensor) else torch.from_numpy(np.ascontiguousarray(x)) for x in (self.x0, self.x1)
+        ]
+        return replace(self, x0=move[0].to(device), x1=move[1].to(device))
+
+    def to_host(self) -> Problem:
+        """The same problem with its samples as NumPy arrays."""
+        if not self.on_device:
+            return self
+        return replace(self, x0=self.x0.cpu().numpy(), x1=self.x1.cpu().numpy())
 
     def cost_matrix(self) -> NDArray[np.float64]:
         """All costs at once; raises where one overflows."""
@@ -103,6 +126,8 @@ class Problem:
 
     def pair_costs(self, rows: NDArray[np.int64], cols: NDArray[np.int64]) -> NDArray[np.float64]:
         """Costs of single pairs, gathered a few at a time."""
+        if self.on_device:
+            return self._device_pair_costs(rows, cols)
         step = max(1, _PAIR_VALUES // self.x0.shape[1])
         if len(rows) <= step:
             return _checked(self.cost.pairs(self.x0[rows], self.x1[cols]))
@@ -111,6 +136,17 @@ class Problem:
             part = slice(start, start + step)
             costs[part] = self.cost.pairs(self.x0[rows[part]], self.x1[cols[part]])
         return _checked(costs)
+
+    def _device_pair_costs(self, rows: NDArray[np.int64], cols: NDArray[np.int64]) -> NDArray[np.float64]:
+        import torch  # slow to import
+
+        r, c = torch.from_numpy(rows).to(self.x0.device), torch.from_numpy(cols).to(self.x0.device)
+        step = max(1, 64 * _PAIR_VALUES // self.x0.shape[1])
+        parts = [
+            (self.x0[r[start : start + step]].double() - self.x1[c[start : start + step]].double()).square().sum(dim=1)
+            for start in range(0, len(rows), step)
+        ]
+        return _checked(torch.cat(parts).cpu().numpy())
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,3 +176,22 @@ def _checked(costs: NDArray[np.float64]) -> NDArray[np.float64]:
             "a transport cost overflowed; rescale the features, for instance with StandardScaler, or choose a smaller p"
         )
     return costs
+
+
+def _on_device(x: Any) -> bool:
+    return bool(getattr(x, "is_cuda", False))
+
+
+def _checked_tensors(x0: Any, x1: Any, cost: Cost) -> tuple[Any, Any]:
+    """Two tensors on one GPU, finite and of one width; squared Euclidean cost."""
+    if not (_on_device(x0) and _on_device(x1)):
+        raise InputError("x0 and x1 must live on one device: move both to the GPU or neither")
+    if not isinstance(cost, SquaredEuclidean):
+        raise InputError(f"samples on a GPU go with the squared Euclidean cost, got {cost!r}; use x.cpu()")
+    for name, x in (("x0", x0), ("x1", x1)):
+        if x.ndim != 2 or 0 in x.shape:
+            raise InputError(f"{name} must be a table of shape (samples, features), got shape {tuple(x.shape)}")
+        if not bool(x.sum(dtype=x.new_zeros(1).double().dtype).isfinite()):
+            raise InputError(f"{name} holds NaN, infinity or values whose sum overflows; clean or rescale it first")
+    check_same_features(x0, x1)
+    return x0, x1

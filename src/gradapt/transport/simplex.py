@@ -54,8 +54,10 @@ def simplex(costs: Float, w0: Float, w1: Float, max_iterations: int) -> tuple[In
 
 
 def _dense_simplex(costs: Float, w0: Float, w1: Float, max_iterations: int) -> tuple[Index, Index, Float, Float]:
-    import ot  # slow to import
-
+    try:
+        import ot  # slow to import
+    except ImportError:
+        return _linear_programme(costs, w0, w1)
     # The simplex' tolerances are absolute: bring the costs to the order of 1.
     scale = float(np.abs(costs).max()) or 1.0
     dense, log = ot.emd(w0, w1, np.ascontiguousarray(costs / scale), numItermax=max_iterations, log=True)
@@ -64,6 +66,24 @@ def _dense_simplex(costs: Float, w0: Float, w1: Float, max_iterations: int) -> t
     r, c = np.nonzero(dense > _DUST * dense.max())
     mass = dense[r, c]
     return r, c, mass / mass.sum(), np.asarray(log["u"]) * scale
+
+
+def _linear_programme(costs: Float, w0: Float, w1: Float) -> tuple[Index, Index, Float, Float]:
+    """The same from SciPy alone, for machines without POT; slower."""
+    from scipy.optimize import linprog
+    from scipy.sparse import eye_array, kron, vstack
+
+    n, m = costs.shape
+    scale = float(np.abs(costs).max()) or 1.0
+    margins = vstack([kron(eye_array(n), np.ones((1, m))), kron(np.ones((1, n)), eye_array(m))], format="csr")
+    # One of the equations follows from the others; with rounded weights it may contradict them.
+    found = linprog((costs / scale).ravel(), A_eq=margins[:-1], b_eq=np.concatenate([w0, w1])[:-1], method="highs")
+    if found.status != 0:
+        raise SolverError(f"the linear programme was not solved: {found.message}; install POT")
+    plan = found.x.reshape(n, m)
+    rows, cols = np.nonzero(plan > _DUST)
+    mass = plan[rows, cols]
+    return rows, cols, mass / mass.sum(), np.asarray(found.eqlin.marginals[:n]) * scale
 
 
 def _closed(primal: float, terms0: Float, terms1: Float) -> bool:

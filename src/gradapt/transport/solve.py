@@ -8,6 +8,7 @@ from typing import Any
 from gradapt.errors import InputError
 from gradapt.transport.certify import certify
 from gradapt.transport.choose import choose_solver
+from gradapt.transport.place import placed
 from gradapt.transport.plan import Plan
 from gradapt.transport.problem import Problem, Solver
 
@@ -62,6 +63,9 @@ def solve(problem: Problem, solver: Solver | None = None, *, certified: bool = T
         solver = choose_solver(problem)
     if not isinstance(solver, Solver):
         raise InputError(f"solver must be a value such as Exact() or Sinkhorn(epsilon=0.05), got {solver!r}")
+    device = getattr(solver, "device", None)
+    if device is not None:
+        problem = placed(problem, device)
     started = time.perf_counter()
     solution = solver.solve(problem)
     seconds = time.perf_counter() - started

@@ -1,0 +1,90 @@
+"""The GPU's method, run by torch on the processor; and machines without POT or numba."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from gradapt.errors import InputError
+from gradapt.transport import Exact, Problem, solve, transport
+from gradapt.transport import simplex as simplex_module
+from gradapt.transport.bounds import transform_bound
+from gradapt.transport.certify import certify
+from gradapt.transport.device import assign_on_device
+
+torch = pytest.importorskip("torch")
+
+
+def problem_of(kind: str, n: int) -> Problem:
+    rng = np.random.default_rng(n)
+    x0, x1 = rng.standard_normal((n, 6)), rng.standard_normal((n, 6)) + 0.5
+    if kind == "relu":
+        x0, x1 = np.maximum(x0, 0).astype(np.float32), np.maximum(x1, 0).astype(np.float32)
+    elif kind == "copies":
+        x0 = x0[rng.integers(0, max(1, n // 4), n)]
+    elif kind == "constant":
+        x0, x1 = np.zeros((n, 2)), np.ones((n, 2))
+    elif kind == "far":
+        x1 = x1 + 1e5
+    elif kind == "outliers":
+        x1[: n // 10] *= 30
+    return Problem.of(x0, x1)
+
+
+@pytest.mark.parametrize("kind", ["plain", "relu", "copies", "constant", "far", "outliers"])
+@pytest.mark.parametrize("n", [2, 30, 400])
+def test_same_optimum_as_on_the_processor(kind: str, n: int) -> None:
+    problem = problem_of(kind, n)
+    solution = assign_on_device(problem, "cpu")
+    certificate = certify(problem, solution, 0.0)
+    reference = solve(problem, Exact(device="cpu"))
+    assert certificate.primal == pytest.approx(reference.cost, rel=1e-9)
+    assert certificate.proves_optimal(), certificate
+    assert sorted(solution.cols) == list(range(n))
+
+
+def test_the_whole_way_on_tensors() -> None:
+    problem = problem_of("relu", 300)
+    on_tensors = problem.to_device("cpu")
+    assert on_tensors.on_device
+    assert not on_tensors.to_host().on_device
+    plan = solve(on_tensors, Exact())
+    assert plan.certificate.proves_optimal()
+    assert plan.cost == pytest.approx(solve(problem, Exact(device="cpu")).cost, rel=1e-12)
+
+
+def test_the_bound_on_tensors_is_the_bound_on_arrays() -> None:
+    problem = problem_of("plain", 200)
+    u = np.random.default_rng(0).standard_normal(200)
+    here = transform_bound(problem, np.arange(200), u, 0.0)
+    there = transform_bound(problem.to_device("cpu"), np.arange(200), u, 0.0)
+    for a, b in zip(here, there, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-12)
+
+
+def test_a_device_refuses_what_it_cannot_do() -> None:
+    with pytest.raises(InputError, match="uniform"):
+        transport(np.zeros((3, 1)), np.ones((2, 1)), solver=Exact(device="cuda"))
+
+
+def test_without_pot_a_linear_programme_takes_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    problem = Problem.of(rng.standard_normal((12, 2)), rng.standard_normal((9, 2)), rng.random(12))
+    reference = solve(problem, Exact()).cost
+    monkeypatch.setitem(sys.modules, "ot", None)
+    plan = solve(problem, Exact())
+    assert plan.cost == pytest.approx(reference, rel=1e-9)
+    assert plan.certificate.proves_optimal()
+    assert simplex_module.priced_simplex is not None
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_on_a_gpu() -> None:
+    problem = problem_of("relu", 2000)
+    plan = solve(problem, Exact(device="cuda"))
+    assert plan.certificate.proves_optimal()
+    x0, x1 = (torch.from_numpy(x).cuda() for x in (problem.x0, problem.x1))
+    assert transport(x0, x1).cost == pytest.approx(plan.cost, rel=1e-12)
