@@ -201,10 +201,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--json", dest="target")
     arguments = parser.parse_args()
-    if arguments.table == "verdicts":
-        result = verdicts(arguments.seeds or 20)
-    else:
-        result = accuracy(arguments.seeds or 3)
+    make, seeds = (verdicts, 20) if arguments.table == "verdicts" else (accuracy, 3)
+    result = make(arguments.seeds or seeds)
     if arguments.target:
         with open(arguments.target, "w") as file:
             json.dump(result, file, indent=2)

@@ -39,8 +39,8 @@ class StepCheck:
     margins : tuple of float
         For each class, half the median distance to the nearest sample that gets another label.
     ratio : float
-        Median over the classes of shift over margin: 1 or more means that a typical
-        class moves across the boundary (the condition R * Delta < 1 of Kumar et al.).
+        Shift over margin of a typical class, the median over the samples of ``after``: 1 or more
+        means that it moves across the boundary (the condition R * Delta < 1 of Kumar et al.).
     jumped : float
         Share of samples that are further from the whole domain before than noise plus margin explain.
     crossing : float
@@ -98,7 +98,7 @@ def measure_step(
     >>> codes = np.repeat([0, 1], 100)
     >>> step = measure_step(x, codes, x + [0.0, 2.0], codes, 2)
     >>> round(step.shift), step.ratio < 1, step.jumped, round(step.excess_crossing, 2)
-    (2, True, 0.0, 0.01)
+    (2, True, 0.0, 0.0)
     """
     a0, b0 = _halves(before, before_codes, seed)
     a1, b1 = _halves(after, after_codes, seed)
@@ -107,19 +107,28 @@ def measure_step(
     margins = [_margin(a0, b0, c) for c in classes]
     ratios = np.array(class_shifts) / np.array(margins)
     shares0, shares1 = (np.bincount(c, minlength=n_classes) / len(c) for c in (before_codes, after_codes))
-    known = ratios[np.isfinite(ratios)]
     shift = _excess(a0.features, b0.features, a1.features, b1.features)
     return StepCheck(
         *names,
         shift=shift,
         class_shifts=tuple(class_shifts),
         margins=tuple(margins),
-        ratio=float(np.median(known)) if len(known) else float("nan"),
+        ratio=_weighted_median(ratios, shares1),
         jumped=_jumped(a0, b0, b1, margins),
         crossing=_crossing(a0, b1),
         crossing_noise=_crossing(a0, b0),
         proportion_change=float(0.5 * np.abs(shares0 - shares1).sum()),
     )
+
+
+def _weighted_median(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+    """The value that half of the weight does not exceed; NaN where no value is known."""
+    known = np.flatnonzero(np.isfinite(values) & (weights > 0))
+    if len(known) == 0:
+        return float("nan")
+    order = known[np.argsort(values[known])]
+    reached = np.cumsum(weights[order]) / weights[order].sum()
+    return float(values[order[int(np.searchsorted(reached, 0.5 - 1e-12))]])
 
 
 def _halves(features: NDArray[np.float64], codes: NDArray[np.int64], seed: int) -> tuple[_Half, _Half]:

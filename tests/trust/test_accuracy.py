@@ -1,0 +1,179 @@
+"""Accuracy without labels: each estimator where its answer is known, and where it must fail."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import SVC
+
+from gradapt.datasets.toy import moving_gaussians, rotated_digits, rotating_moons
+from gradapt.domains import Domain, DomainSequence
+from gradapt.errors import InputError
+from gradapt.learners import as_learner
+from gradapt.trust import (
+    AccuracyEstimate,
+    Agreement,
+    BestWitness,
+    CarriedLabels,
+    PathView,
+    ThresholdedConfidence,
+    estimate_along,
+    keep_better,
+)
+from gradapt.trust.accuracy import spread
+from gradapt.trust.carried import carry
+from gradapt.trust.view import walk
+
+ESTIMATORS = [ThresholdedConfidence(), Agreement(2), CarriedLabels(), BestWitness()]
+
+
+def truth(view, sequence, learner, number):
+    predicted = view.learner.classes[learner.logits(sequence[number].samples).argmax(axis=1)]
+    return float(np.mean(predicted == sequence[number].labels))
+
+
+def noisy_gaussians(seed=0, n=1500, d=2, overlap=1.0):
+    """Two overlapping Gaussians that do not move: every estimator should find the accuracy."""
+    rng = np.random.default_rng(seed)
+    domains = []
+    for name in ("a", "b"):
+        labels = rng.integers(0, 2, n)
+        samples = overlap * rng.normal(size=(n, d)) + 2.0 * labels[:, None] * np.eye(d)[0]
+        domains.append(Domain(samples, labels=labels, name=name))
+    return DomainSequence(domains)
+
+
+@pytest.mark.parametrize("estimator", [ThresholdedConfidence(), Agreement(2)], ids=lambda e: type(e).__name__)
+def test_no_shift_gives_back_the_source_accuracy(estimator):
+    sequence = noisy_gaussians()
+    view = PathView.of(sequence, LogisticRegression())
+    guess = estimator.prepare(view).estimate(view.learner, 1, adapted=False)
+    assert guess.value == pytest.approx(truth(view, sequence, view.learner, 1), abs=0.03)
+    assert guess.low <= guess.value <= guess.high
+
+
+def test_carried_labels_find_a_model_that_went_wrong():
+    sequence = moving_gaussians((0, 1, 2, 3))
+    view = PathView.of(sequence, LogisticRegression())
+    prepared = CarriedLabels().prepare(view)
+    guess = prepared.estimate(view.learner, 3, adapted=False)
+    assert truth(view, sequence, view.learner, 3) == pytest.approx(0.5, abs=0.01)
+    assert guess.value == pytest.approx(0.5, abs=0.02)
+    assert guess.reliable
+
+
+def test_confidence_and_agreement_do_not_see_it():
+    # Why carried labels are there: all samples are far on the wrong side, so every model is sure and agrees.
+    sequence = moving_gaussians((0, 1, 2, 3))
+    view = PathView.of(sequence, LogisticRegression())
+    for estimator in (ThresholdedConfidence(), Agreement(2)):
+        guess = estimator.prepare(view).estimate(view.learner, 3, adapted=False)
+        assert guess.value > 0.9
+
+
+@pytest.mark.parametrize("make", [rotating_moons, moving_gaussians])
+def test_carried_labels_within_five_points_on_the_demo(make):
+    sequence = make(seed=0)
+    view = PathView.of(sequence, SVC())
+    learners = walk(view.learner, list(view.sequence[1:]))
+    prepared = CarriedLabels().prepare(view)
+    misses = []
+    for number in range(1, len(sequence)):
+        for adapted, learner in ((False, view.learner), (True, learners[number])):
+            guess = prepared.estimate(learner, number, adapted=adapted)
+            misses.append(abs(guess.value - truth(view, sequence, learner, number)))
+    assert np.mean(misses) < 0.05
+
+
+@pytest.mark.slow
+def test_carried_labels_within_five_points_on_digits():
+    sequence = rotated_digits((0, 20, 40, 60))
+    table = estimate_along(sequence, SVC())
+    view = PathView.of(sequence, SVC())
+    misses = [abs(row.before.value - truth(view, sequence, view.learner, n)) for n, row in enumerate(table, start=1)]
+    assert np.mean(misses) < 0.05
+    assert table[-1].gain > 0.05
+
+
+def test_carried_labels_know_when_they_cannot_be_relied_on():
+    # Twenty features of noise bury the one that separates the classes: plans match the noise.
+    sequence = noisy_gaussians(n=400, d=30, overlap=1.2)
+    view = PathView.of(sequence, LogisticRegression())
+    prepared = CarriedLabels().prepare(view)
+    assert prepared.expected_error > 0.1
+    assert not prepared.reliable
+    chosen = BestWitness(otherwise=Agreement(2)).prepare(view)
+    assert chosen.estimate(view.learner, 1, adapted=False).method == "agreement"
+
+
+def test_best_witness_prefers_carried_labels():
+    view = PathView.of(moving_gaussians((0, 0.5)), LogisticRegression())
+    assert BestWitness().prepare(view).estimate(view.learner, 1, adapted=False).method == "carried labels"
+
+
+def test_carry_follows_a_translation():
+    x = np.random.default_rng(0).normal(size=(60, 2)) + np.repeat([[0.0, 0.0], [8.0, 0.0]], 30, axis=0)
+    codes = np.repeat([0, 1], 30)
+    moved, noise = carry(x, codes, x + np.array([5.0, 0.0]))
+    assert (moved == codes).all()
+    assert noise == 0.0
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+def test_target_labels_are_never_seen(estimator):
+    sequence = moving_gaussians((0, 0.5, 1.0))
+    wrong = [Domain(d.samples, labels=1 - d.labels, name=d.name) for d in sequence[1:]]
+    spoilt = DomainSequence([sequence.source, *wrong])
+    without = sequence.masked()
+    answers = [estimate_along(s, LogisticRegression(), estimator=estimator) for s in (sequence, spoilt, without)]
+    assert answers[0] == answers[1] == answers[2]
+
+
+def test_view_has_no_labels_but_the_sources():
+    view = PathView.of(moving_gaussians((0, 1)), LogisticRegression())
+    assert [domain.labels is None for domain in view.sequence] == [False, True]
+    assert set(view.fit_rows) | set(view.held_rows) == set(range(400))
+    assert not set(view.fit_rows) & set(view.held_rows)
+
+
+def test_gate_keeps_the_better_model():
+    path = moving_gaussians((0, 0.5, 1.0, 1.5))
+    source = as_learner(LogisticRegression(), np.array([0, 1])).fit(path.source.samples, path.source.labels)
+    good = source.fit(path.target.samples, path.target.labels)
+    spoilt = source.fit(path.target.samples, 1 - path.target.labels)
+    kept = keep_better(path, source, good)
+    assert not kept.keep_source
+    assert "the adapted model is kept" in kept.sentence
+    refused = keep_better(path, source, spoilt)
+    assert refused.keep_source
+    assert "the source model is kept" in refused.sentence
+    assert refused.after.value < refused.before.value
+
+
+def test_estimates_stay_in_the_unit_interval():
+    guess = AccuracyEstimate.around(1.2, 0.5, "x")
+    assert (guess.value, guess.low, guess.high) == (1.0, 0.5, 1.0)
+
+
+def test_spread_shrinks_and_is_never_zero():
+    assert spread((1.0, 10)) > spread((1.0, 1000)) > 0
+    assert spread((0.5, 100), (0.5, 100)) == pytest.approx(2**0.5 * spread((0.5, 100)))
+
+
+@pytest.mark.parametrize(
+    ("estimator", "message"),
+    [
+        (Agreement(0), "n_rivals must be at least 1, got 0"),
+        (CarriedLabels(neighbour_share=0), r"neighbour_share must lie in \(0, 1\]"),
+        (CarriedLabels(max_samples=1), "max_samples be at least 2"),
+    ],
+)
+def test_bad_parameters(estimator, message):
+    with pytest.raises(InputError, match=message):
+        estimate_along(moving_gaussians((0, 1)), LogisticRegression(), estimator=estimator)
+
+
+def test_bad_sources():
+    with pytest.raises(InputError, match="single class"):
+        PathView.of(DomainSequence([Domain([[0.0], [1.0]], [1, 1]), Domain([[0.0]])]), LogisticRegression())
+    with pytest.raises(InputError, match="at least three of each class"):
+        PathView.of(DomainSequence([Domain([[0.0], [1.0]], [0, 1]), Domain([[0.0]])]), LogisticRegression())
