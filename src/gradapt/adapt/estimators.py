@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from dataclasses import replace
+from importlib import import_module
 from typing import Any, Self
 
 import numpy as np
@@ -96,6 +99,9 @@ class _AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
                 self.on_step(record, student)
 
         adaptation = self._adapt(learner, sequence, watch)
+        gate = self._ask_gate(sequence, learner, adaptation.learner)
+        if gate is not None and gate.keep_source:
+            adaptation = replace(adaptation, learner=learner)
         # Nothing is set before everything has worked: a failed fit leaves the old model.
         self._on_matrices_ = on_matrices
         self.source_estimator_ = learner.estimator
@@ -147,6 +153,10 @@ class _AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  #
 
     def _adapt(self, learner: Learner, sequence: DomainSequence, on_step: OnStep) -> Adaptation:
         raise NotImplementedError
+
+    def _ask_gate(self, sequence: DomainSequence, source: Learner, adapted: Learner) -> Any:
+        """Whether adaptation is estimated to hurt; None where nobody asked."""
+        return None
 
     def _needs_matrices(self) -> bool:
         """Whether samples of different domains are mixed, so that data frames must become arrays."""
@@ -338,6 +348,9 @@ class GOATClassifier(_AdaptedClassifier):
     method : GradualMethod, optional
         What runs along the generated path instead of gradual self-training; the
         self-training parameters then have no effect.
+    keep_if_worse : bool
+        Keep the source model where the estimate without labels says that adaptation hurts, and
+        warn about it; see `gradapt.trust.keep_better`.
     drop_fraction, soft_labels, warm_start, confidence, keep_steps, on_step, random_state
         As for `DirectSelfTraining`.
 
@@ -345,6 +358,8 @@ class GOATClassifier(_AdaptedClassifier):
     ----------
     estimator_, source_estimator_, classes_
         As for `DirectSelfTraining`.
+    gate_ : GateDecision
+        Estimated accuracies and the decision; only with ``keep_if_worse``.
     path_ : list of StepRecord
         One record for each generated and given domain on the way.
     plans_ : list of Plan
@@ -374,6 +389,7 @@ class GOATClassifier(_AdaptedClassifier):
         plan_weights: bool | None = None,
         feature_space: bool = True,
         method: GradualMethod | None = None,
+        keep_if_worse: bool = False,
         drop_fraction: float = 0.1,
         soft_labels: bool = False,
         warm_start: bool = True,
@@ -390,6 +406,7 @@ class GOATClassifier(_AdaptedClassifier):
         self.plan_weights = plan_weights
         self.feature_space = feature_space
         self.method = method
+        self.keep_if_worse = keep_if_worse
         self.drop_fraction = drop_fraction
         self.soft_labels = soft_labels
         self.warm_start = warm_start
@@ -405,6 +422,16 @@ class GOATClassifier(_AdaptedClassifier):
             method = GradualSelfTraining(step)
         goat = GOAT(self.n_generated, method, self.feature_space, self.solver, self.cost, tuple(self.cutoffs))
         return goat.adapt(learner, sequence, on_step)
+
+    def _ask_gate(self, sequence: DomainSequence, source: Learner, adapted: Learner) -> Any:
+        if not self.keep_if_worse:
+            return None
+        # The gate lives above this layer and is looked up only when somebody asks for it.
+        keep_better = import_module("gradapt.trust").keep_better
+        self.gate_ = keep_better(sequence, source, adapted)
+        if self.gate_.keep_source:
+            warnings.warn(self.gate_.sentence, UserWarning, stacklevel=4)
+        return self.gate_
 
     def _needs_matrices(self) -> bool:
         has_encoder = isinstance(self.estimator, Pipeline) and len(self.estimator.steps) > 1
