@@ -13,6 +13,7 @@ from gradapt.transport.distances import average_shift, distance_matrix, path_len
 from gradapt.transport.entropic import Greenkhorn, Sinkhorn
 from gradapt.transport.exact import Exact
 from gradapt.transport.geodesic import interpolate
+from gradapt.transport.hierarchical import Hierarchical
 from gradapt.transport.measure import PathShifts, measure_path
 from gradapt.transport.plan import Certificate, Plan
 from gradapt.transport.problem import Problem, Solution, Solver
@@ -24,6 +25,7 @@ __all__ = [
     "CustomCost",
     "Exact",
     "Greenkhorn",
+    "Hierarchical",
     "IndependentCoupling",
     "LowRank",
     "OracleCoupling",

@@ -105,12 +105,13 @@ def _by_tensors(problem: Problem, rows: NDArray[np.int64], u: Float) -> tuple[Fl
     potential = torch.from_numpy(u).to(x1.device)
     v = torch.full((len(x1),), torch.inf, dtype=torch.float64, device=x1.device)
     row_errors, norms1 = torch.empty_like(potential), torch.empty_like(v)
-    wide = max(1, _TENSOR_ENTRIES // features)
+    wide = max(1, min(_TENSOR_ENTRIES // features, 2**16))
+    high = max(1, min(_TENSOR_ENTRIES // features, 2 * _TENSOR_ENTRIES // wide))
     for first in range(0, len(x1), wide):
         right = (x1[first : first + wide].double() - centre).T
         norms1[first : first + wide] = (right * right).sum(dim=0)
-        for start in range(0, len(every), wide):
-            part = slice(start, start + wide)
+        for start in range(0, len(every), high):
+            part = slice(start, start + high)
             left = problem.x0[every[part]].double() - centre
             norms0 = (left * left).sum(dim=1)
             row_errors[part] = 8.0 * g * norms0 + 4.0 * g * potential[part].abs()

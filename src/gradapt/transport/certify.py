@@ -17,6 +17,8 @@ __all__ = ["certify", "dual_bound", "moment_bound"]
 
 # Covariances of more features than this are not formed for the moment bound.
 _MOMENT_FEATURES = 512
+# Pairs that are looked at for a bound by nearest neighbours, at most.
+_NEIGHBOUR_PAIRS = 2.5e9
 
 
 def certify(
@@ -112,17 +114,19 @@ def moment_bound(problem: Problem) -> float:
 
 
 def _bound_without_potentials(problem: Problem) -> tuple[float, str]:
-    carries = problem.weights0 > 0
+    problem = problem.to_host()
+    dense = not sp.issparse(problem.x0) and not sp.issparse(problem.x1)
+    moments = -math.inf
+    if isinstance(problem.cost, SquaredEuclidean) and dense and problem.x0.shape[1] <= _MOMENT_FEATURES:
+        moments = moment_bound(problem)
+    if problem.shape[0] * problem.shape[1] > _NEIGHBOUR_PAIRS:
+        # A look at all pairs would take far longer than the plan did.
+        return (moments, "moments") if moments > -math.inf else (-math.inf, "none")
     nearest = np.zeros(problem.shape[0])
     for part, costs in problem.cost_blocks():
         nearest[part] = costs[:, problem.weights1 > 0].min(axis=1)
-    neighbours = dual_bound(problem, np.where(carries, nearest, 0.0))
-    dense = not sp.issparse(problem.x0) and not sp.issparse(problem.x1)
-    if isinstance(problem.cost, SquaredEuclidean) and dense and problem.x0.shape[1] <= _MOMENT_FEATURES:
-        moments = moment_bound(problem)
-        if moments > neighbours:
-            return moments, "moments"
-    return neighbours, "neighbours"
+    neighbours = dual_bound(problem, np.where(problem.weights0 > 0, nearest, 0.0))
+    return (moments, "moments") if moments > neighbours else (neighbours, "neighbours")
 
 
 def _root(covariance: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -8,6 +8,7 @@ it, by matrix products for instance, and forgets them.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,7 +18,16 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BlockCosts", "CandidateLists", "CostProvider", "StoredCosts", "fill_lists", "in_threads", "worker_count"]
+__all__ = [
+    "BlockCosts",
+    "CandidateLists",
+    "CostProvider",
+    "StoredCosts",
+    "fill_lists",
+    "in_threads",
+    "serial",
+    "worker_count",
+]
 
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -147,12 +157,22 @@ def in_threads(work: Callable[[slice], None], size: int, *, small: bool = False)
             job.result()
 
 
+_thread = threading.local()
+
+
+def serial() -> None:
+    """From now on this thread does its work alone; for workers that run side by side already."""
+    _thread.serial = True
+
+
 def worker_count() -> int:
     """Cores this process may use: those it is bound to, or fewer where the environment says so.
 
     >>> worker_count() >= 1
     True
     """
+    if getattr(_thread, "serial", False):
+        return 1
     for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS"):
         value = os.environ.get(name, "")
         if value.isdigit() and int(value) > 0:

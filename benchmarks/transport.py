@@ -1,0 +1,352 @@
+"""How fast exact transport is, beside POT, in one run: times, memory, growth.
+
+    python benchmarks/transport.py                      # everything a processor can show
+    python benchmarks/transport.py --part cpu --sizes 1000,2000,5000
+    python benchmarks/transport.py --part gpu --part gpu-million      # on a machine with a GPU
+
+Every measurement runs in a process of its own, so that its peak memory is its own, after
+a small problem that loads the compiled code. Writes a JSON file, a table and a plot.
+MNIST (for ``conv`` and ``gpu``) is found through ``GRADAPT_DATA``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import time
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+Record = dict[str, Any]
+
+
+def mixture(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Two Gaussian mixtures of ten components, the second with its centres moved."""
+    rng = np.random.default_rng(seed)
+    centres = rng.standard_normal((10, d))
+    moved = centres + 0.5 * rng.standard_normal((10, d))
+    x0 = centres[rng.integers(10, size=n)] + rng.standard_normal((n, d))
+    return x0, moved[rng.integers(10, size=n)] + rng.standard_normal((n, d))
+
+
+def mnist(n: int) -> np.ndarray:
+    """The first ``n`` training images."""
+    path = Path(os.environ.get("GRADAPT_DATA", "data")) / "mnist" / "train-images-idx3-ubyte.gz"
+    if not path.exists():
+        raise SystemExit(f"{path} is missing; set GRADAPT_DATA to the folder that holds mnist/")
+    with gzip.open(path) as file:
+        file.read(16)
+        return np.frombuffer(file.read(n * 784), np.uint8).reshape(n, 28, 28).astype(np.float32) / 255
+
+
+def conv_features(n: int, device: str = "cpu") -> tuple[Any, Any]:
+    """Features of images and of the same images turned by 45 degrees, from an untrained three-layer network."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(0)
+    layers = [nn.Conv2d(1 if k == 0 else 32, 32, 3, padding="same") for k in range(3)]
+    network = nn.Sequential(*[part for layer in layers for part in (layer, nn.ReLU())], nn.Flatten()).to(device)
+    images = torch.from_numpy(mnist(n))[:, None].to(device)
+    turn = torch.tensor([[np.sqrt(0.5), -np.sqrt(0.5), 0.0], [np.sqrt(0.5), np.sqrt(0.5), 0.0]], dtype=torch.float32)
+    grid = nn.functional.affine_grid(turn[None], [1, 1, 28, 28], align_corners=False).to(device)
+    clouds = []
+    with torch.no_grad():
+        for rotate in (False, True):
+            out = torch.empty((n, 25_088), device=device)
+            for start in range(0, n, 500):
+                batch = images[start : start + 500]
+                if rotate:
+                    batch = nn.functional.grid_sample(batch, grid.expand(len(batch), -1, -1, -1), align_corners=False)
+                out[start : start + 500] = network(batch)
+            clouds.append(out)
+    return clouds[0], clouds[1]
+
+
+def peak() -> float:
+    """Peak memory of this process in GiB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+
+
+def warm_up() -> None:
+    from gradapt.transport import Exact, transport
+
+    for d in (3, 2000):
+        transport(*mixture(320, d), solver=Exact(device="cpu"))
+
+
+def measure_certified(n: int, d: int, memory: float = 2.0**31) -> Record:
+    from gradapt.transport import Exact, transport
+
+    warm_up()
+    x0, x1 = mixture(n, d)
+    before, start = peak(), time.perf_counter()
+    plan = transport(x0, x1, solver=Exact(device="cpu", memory=memory))
+    whole, certificate = time.perf_counter() - start, plan.certificate
+    return {
+        "seconds": certificate.seconds, "with certificate": whole, "peak": peak(), "extra": peak() - before,
+        "cost": plan.cost, "gap": certificate.gap, "optimal": certificate.proves_optimal(),
+    }  # fmt: skip
+
+
+def measure_pot(n: int, d: int) -> Record:
+    import ot
+
+    x0, x1 = mixture(n, d)
+    before, start = peak(), time.perf_counter()
+    costs = ot.dist(x0, x1)
+    after_costs = time.perf_counter() - start
+    cost = ot.emd2([], [], costs, numItermax=10**9)
+    seconds = time.perf_counter() - start
+    return {"seconds": seconds, "costs": after_costs, "peak": peak(), "extra": peak() - before, "cost": float(cost)}
+
+
+def measure_conv(n: int) -> Record:
+    """Our whole solve, one float32 matrix product of the same size, and POT on the same costs."""
+    import ot
+
+    from gradapt.transport import Exact, Problem
+    from gradapt.transport.certify import certify
+
+    warm_up()
+    x0, x1 = (x.numpy() for x in conv_features(n))
+    Exact(device="cpu").solve(Problem.of(x0[:400], x1[:400]))
+    stages: dict[str, float] = {}
+    start = time.perf_counter()
+    product = x0 @ x1.T
+    one_product = time.perf_counter() - start
+    start = time.perf_counter()
+    problem = Problem.of(x0, x1)
+    checks = time.perf_counter() - start
+    start = time.perf_counter()
+    solution = Exact(device="cpu", memory=2.0**33).solve(problem)
+    whole = time.perf_counter() - start
+    costs = (x0.astype(np.float64) ** 2).sum(1)[:, None] + (x1.astype(np.float64) ** 2).sum(1) - 2.0 * product
+    start = time.perf_counter()
+    ot.emd([], [], costs, numItermax=10**9)
+    emd = time.perf_counter() - start
+    del product, costs
+    start = time.perf_counter()
+    certificate = certify(problem, solution, whole)
+    proof = time.perf_counter() - start
+    return {
+        "n": n, "product": one_product, "checks": checks, "whole": whole, "whole / product": whole / one_product,
+        "solve after costs": whole - one_product, "emd after costs": emd,
+        "speed-up after costs": emd / (whole - one_product), "certificate": proof, "gap": certificate.gap,
+        "cost": certificate.primal, "peak": peak(), **stages,
+    }  # fmt: skip
+
+
+def measure_million(n: int, d: int, sub: int, device: str) -> Record:
+    from gradapt.transport import Exact, Hierarchical, Problem, solve, transport
+
+    if device == "cpu":
+        warm_up()
+    solver = Hierarchical(device=device) if device == "cpu" else Hierarchical(block=10_000, passes=2, device=device)
+    x0, x1 = (x.astype(np.float32) for x in mixture(n, d))
+    before, start = peak(), time.perf_counter()
+    plan = transport(x0, x1, solver=solver)
+    record = {"n": n, "d": d, "seconds": time.perf_counter() - start, "peak": peak(), "extra": peak() - before}
+    record |= {"cost": plan.cost, "moment bound": plan.certificate.dual, "gap to bound": plan.certificate.gap}
+    if sub:
+        problem = Problem.of(x0[:sub], x1[:sub])
+        ours, exact = solve(problem, solver, certified=False), solve(problem, Exact(device=device), certified=False)
+        record |= {"subsample": sub, "subsample ratio": ours.cost / exact.cost}
+    return record
+
+
+def measure_hostile(count: int) -> Record:
+    """Times of random and hostile problems: the slowest against the median of its size."""
+    from gradapt.transport import Exact, Problem
+
+    warm_up()
+    rng = np.random.default_rng(0)
+    times = []
+    for number in range(count):
+        n = 200
+        x0, x1 = rng.standard_normal((n, 3)), rng.standard_normal((n, 3)) + 0.5
+        kind = number % 6
+        if kind == 1:
+            x0, x1 = np.round(x0), np.round(x1)
+        elif kind == 2:
+            x0, x1 = x0[rng.integers(0, 20, n)], x1[rng.integers(0, 20, n)]
+        elif kind == 3:
+            x0, x1 = x0[:, :1] * np.ones(3), x1[:, :1] * np.ones(3)
+        elif kind == 4:
+            x0, x1 = np.zeros((n, 3)), np.ones((n, 3))
+        elif kind == 5:
+            x0, x1 = x0 * 10.0 ** rng.uniform(-6, 6, (n, 1)), x1 * 1e-6
+        problem = Problem.of(x0, x1, rng.random(n) if number % 2 else None)
+        start = time.perf_counter()
+        Exact().solve(problem)
+        times.append(time.perf_counter() - start)
+    median = float(np.median(times))
+    return {"problems": count, "median": median, "slowest": max(times), "ratio": max(times) / median}
+
+
+def measure_gpu(sizes: list[int]) -> list[Record]:
+    """On one GPU: conv features, costs and certificate included; POT on the same machine's processor if it is there."""
+    import torch
+
+    from gradapt.transport import Exact, Problem, transport
+    from gradapt.transport.certify import certify
+
+    records: list[Record] = []
+    transport(*(torch.from_numpy(x).cuda() for x in mixture(2000, 2000)), solver=Exact())
+    for n in sizes:
+        x0, x1 = conv_features(n, "cuda")
+        torch.cuda.synchronize()
+        torch.cuda.reset_peak_memory_stats()
+        marks: list[tuple[str, float]] = []
+        start = time.perf_counter()
+
+        def mark(stage: str, share: float, start: float = start, marks: list[tuple[str, float]] = marks) -> None:
+            torch.cuda.synchronize()
+            marks.append((stage, time.perf_counter() - start))
+
+        problem = Problem.of(x0, x1)
+        solution = Exact(progress=mark).solve(problem)
+        torch.cuda.synchronize()
+        seconds = time.perf_counter() - start
+        certificate = certify(problem, solution, seconds)
+        whole = time.perf_counter() - start
+        record = {
+            "n": n, "seconds": seconds, "with certificate": whole, "gap": certificate.gap, "cost": certificate.primal,
+            "optimal": certificate.proves_optimal(), "gpu memory": torch.cuda.max_memory_allocated() / 2**30,
+            "stages": dict(marks),
+        }  # fmt: skip
+        print(record, flush=True)
+        if n <= 10_000:
+            record |= gpu_peer(x0.cpu().numpy(), x1.cpu().numpy(), seconds, whole)
+            print(record, flush=True)
+        records.append(record)
+        del x0, x1, problem
+        torch.cuda.empty_cache()
+    return records
+
+
+def gpu_peer(x0: np.ndarray, x1: np.ndarray, seconds: float, whole: float) -> Record:
+    try:
+        import ot
+    except ImportError:
+        return {"peer": "POT is not installed here"}
+    start = time.perf_counter()
+    costs = ot.dist(x0.astype(np.float64), x1.astype(np.float64))
+    forming = time.perf_counter() - start
+    start = time.perf_counter()
+    cost = float(ot.emd2([], [], costs, numItermax=10**9))
+    emd = time.perf_counter() - start
+    return {
+        "emd alone": emd, "emd's costs": forming, "emd's cost": cost, "speed-up over emd alone": emd / seconds,
+        "speed-up with both costs": (emd + forming) / seconds, "speed-up with certificate": (emd + forming) / whole,
+    }  # fmt: skip
+
+
+def in_own_process(function: str, *arguments: Any) -> Record:
+    """Run one measurement in a fresh process and read its record."""
+    command = [sys.executable, __file__, "--cell", json.dumps([function, *arguments])]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        return {"failed": done.stderr.strip().splitlines()[-1:]}
+    record: Record = json.loads(done.stdout.strip().splitlines()[-1])
+    print(
+        function,
+        arguments,
+        {k: float(f"{v:.4g}") if isinstance(v, float) else v for k, v in record.items()},
+        flush=True,
+    )
+    return record
+
+
+def exponent(sizes: list[int], values: list[float]) -> float:
+    """Slope of a line through the logarithms."""
+    return float(np.polyfit(np.log(sizes), np.log(np.maximum(values, 1e-6)), 1)[0])
+
+
+def compare(sizes: list[int], d: int) -> Record:
+    rows = []
+    for n in sizes:
+        ours, pot = in_own_process("measure_certified", n, d), in_own_process("measure_pot", n, d)
+        rows.append({"n": n, "ours": ours, "pot": pot, "speed-up": pot["seconds"] / ours["seconds"]})
+    result: Record = {"d": d, "rows": rows}
+    if len(sizes) > 1:
+        for who in ("ours", "pot"):
+            for what in ("seconds", "extra"):
+                result[f"{who} {what} exponent"] = exponent(sizes, [row[who][what] for row in rows])
+    return result
+
+
+def versions() -> Record:
+    found: Record = {"python": platform.python_version(), "cores": len(os.sched_getaffinity(0))}
+    for name in ("gradapt", "POT", "numpy", "scipy", "numba", "torch"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = None
+    return found
+
+
+def plot(comparison: Record, path: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(1, 2, figsize=(9, 3.5))
+    sizes = [row["n"] for row in comparison["rows"]]
+    for axis, what, label in zip(axes, ("seconds", "extra"), ("seconds", "GiB beyond the samples"), strict=True):
+        for who in ("ours", "pot"):
+            axis.loglog(sizes, [row[who][what] for row in comparison["rows"]], "o-", label=who)
+        axis.set_xlabel("samples in each cloud")
+        axis.set_ylabel(label)
+        axis.legend()
+    figure.tight_layout()
+    figure.savefig(path)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--part", action="append", choices=["cpu", "conv", "large", "million", "hostile", "gpu", "gpu-million"])
+    parser.add_argument("--sizes", default="1000,2000,5000,10000", help="sizes of the comparison with POT")
+    parser.add_argument("--out", type=Path, default=Path("benchmark-transport"))
+    parser.add_argument("--cell", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.cell:
+        name, *arguments = json.loads(options.cell)
+        print(json.dumps(globals()[name](*arguments)))
+        return
+    parts = options.part or ["cpu", "conv", "large", "million", "hostile"]
+    options.out.mkdir(parents=True, exist_ok=True)
+    results: Record = {"versions": versions()}
+    sizes = [int(size) for size in options.sizes.split(",")]
+    if "cpu" in parts:
+        results["cpu"] = compare(sizes, 256)
+        plot(results["cpu"], options.out / "transport.png")
+    if "conv" in parts:
+        results["conv"] = in_own_process("measure_conv", 10_000)
+    if "large" in parts:
+        results["large"] = [in_own_process("measure_certified", n, d) for n, d in ((50_000, 256), (100_000, 32))]
+    if "million" in parts:
+        results["million"] = in_own_process("measure_million", 1_000_000, 32, 50_000, "cpu")
+    if "hostile" in parts:
+        results["hostile"] = in_own_process("measure_hostile", 600)
+    if "gpu" in parts:
+        results["gpu"] = measure_gpu([10_000, 50_000])
+    if "gpu-million" in parts:
+        results["gpu million"] = measure_million(1_000_000, 32, 50_000, "cuda")
+    text = json.dumps(results, indent=1)
+    (options.out / "transport.json").write_text(text)
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
