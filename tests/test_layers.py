@@ -16,7 +16,7 @@ LAYERS = [
     {"learners"},
     {"adapt"},
     {"trust", "selection"},
-    {"experiments"},
+    {"experiments", "runs"},
     {"report"},
     {"cli"},
 ]
