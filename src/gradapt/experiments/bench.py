@@ -187,7 +187,7 @@ class Bench:
             # Domains of one name are the same in every row of the table.
             if domain.name not in self._samples:
                 self._samples[domain.name] = torch.from_numpy(np.ascontiguousarray(domain.samples)).to(self.device)
-                self._labels[domain.name] = torch.as_tensor(domain.labels, device=self.device)
+                self._labels[domain.name] = torch.tensor(domain.labels, device=self.device)
             names.append(domain.name)
         return names
 

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from torch import nn
 
 from gradapt.errors import InputError
+from gradapt.networks.wide import WideLinear
 
 __all__ = ["conv_net", "paper_conv_net", "reference_conv_net"]
 
@@ -55,7 +56,8 @@ def conv_net(
     layers["flatten"] = nn.Flatten()
     features = channels * size * size
     for i, neurons in enumerate(hidden, start=1):
-        layers[f"fc{i}"] = nn.Sequential(nn.Linear(features, neurons), nn.ReLU())
+        kind = WideLinear if i == 1 else nn.Linear
+        layers[f"fc{i}"] = nn.Sequential(kind(features, neurons), nn.ReLU())
         features = neurons
     layers["dropout"] = nn.Dropout(dropout)
     layers["norm"] = nn.BatchNorm1d(features)

@@ -8,12 +8,14 @@ from typing import Any
 from torch import nn
 
 from gradapt.errors import InputError
+from gradapt.networks.wide import WideLinear
 
 __all__ = ["build", "describe"]
 
 # Layers that are known by name, with the attributes their constructors take.
 _LAYERS: dict[str, tuple[type[nn.Module], tuple[str, ...]]] = {
     "Linear": (nn.Linear, ("in_features", "out_features")),
+    "WideLinear": (WideLinear, ("in_features", "out_features")),
     "Conv2d": (nn.Conv2d, ("in_channels", "out_channels", "kernel_size", "stride", "padding")),
     "MaxPool2d": (nn.MaxPool2d, ("kernel_size", "stride", "padding")),
     "AvgPool2d": (nn.AvgPool2d, ("kernel_size", "stride", "padding")),
@@ -43,7 +45,7 @@ def describe(module: nn.Module) -> dict[str, Any] | None:
     for name, (kind, attributes) in _LAYERS.items():
         if type(module) is kind:
             spec = {"layer": name, **{key: _plain(getattr(module, key)) for key in attributes}}
-            if name in ("Linear", "Conv2d"):
+            if name in ("Linear", "WideLinear", "Conv2d"):
                 spec["bias"] = module.bias is not None
             # A twin with other hidden options (groups, padding mode) would not be the same network.
             return spec if repr(build(spec)) == repr(module) else None
