@@ -16,10 +16,10 @@ from gradapt.trust import Advice, ProportionShift, StepCheck, check, measure_ste
 from gradapt.trust.proportions import black_box_proportions, expectation_maximisation
 from gradapt.trust.verdict import judge
 
-CALM = StepCheck("a", "b", 0.5, (0.4, 0.6), (1.0, 1.0), 0.5, 0.0, 0.1, 0.1, 0.01)
+CALM = StepCheck("a", "b", 0.5, (0.4, 0.6), (1.0, 1.0), 0.5, 0.25, 0.0, 0.1, 0.1, 0.01)
 STILL = ProportionShift((0.5, 0.5), (0.5, 0.5), (0.5, 0.5), 0.0, 0.05)
 DIALED = ProportionShift((0.5, 0.5), (0.9, 0.1), (0.9, 0.1), 0.4, 0.05)
-FAR = replace(CALM, before="source", ratio=3.0, jumped=0.9)
+FAR = replace(CALM, before="source", ratio=3.0, drift=9.0, jumped=0.9)
 
 
 def verdict(*steps, from_source=(FAR,), proportions=(STILL,), detour=1.5):
@@ -58,7 +58,7 @@ def test_jumping_proportions_in_a_moving_step_ask_for_labels():
 
 
 def test_classes_that_stay_are_not_adapted_to():
-    stays = replace(FAR, ratio=0.1, jumped=0.0)
+    stays = replace(FAR, ratio=0.1, drift=0.01, jumped=0.0)
     dialed = verdict(CALM, from_source=(stays,), proportions=(DIALED,))
     assert dialed.advice is Advice.DO_NOT_ADAPT
     assert "only their proportions move (by 40 %" in dialed.reasons[0]
@@ -193,7 +193,7 @@ def test_numbers_behind_the_verdict():
     assert answer.steps[1].before == "0.5"
     assert answer.from_source[1].before == "0"
     assert 0.5 < answer.detour < 2
-    assert answer.noise_ratio >= 0
+    assert answer.noise_drift >= 0
 
 
 @pytest.mark.slow

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from gradapt import __version__
+from gradapt.cli.check import check
 from gradapt.cli.demo import demo
 from gradapt.errors import InputError, SolverError
 
@@ -38,6 +39,7 @@ def _root(
 
 
 app.command()(demo)
+app.command()(check)
 
 
 def main() -> None:

@@ -69,7 +69,7 @@ def check(sequence: DomainSequence, model: Any, *, seed: int = 0) -> Verdict:
     return judge(
         tuple(steps),
         tuple(from_source),
-        _noise_ratio(view, features[0]),
+        _noise_drift(view, features[0]),
         tuple(proportion_shift(view, number) for number in range(1, len(domains))),
         length / direct if direct > 0 else float("nan"),
     )
@@ -86,17 +86,17 @@ def _measured(
     return measure_step(before, before_codes, after, after_codes, view.n_classes, names=names, seed=view.seed)
 
 
-def _noise_ratio(view: PathView, features: NDArray[np.float64]) -> float:
-    """The largest shift over margin that random halves of the source show against each other."""
+def _noise_drift(view: PathView, features: NDArray[np.float64]) -> float:
+    """The largest drift that random halves of the source show against each other."""
     predicted = _labels(view.learner, view.sequence.source.samples)
-    ratios = [0.0]
+    drifts = [0.0]
     for split in range(_SPLITS):
         order = view.rng("noise", split).permutation(len(features))
         one, two = order[::2], order[1::2]
         step = _measured(view, features[one], view.codes[one], features[two], predicted[two], ("", ""))
-        if np.isfinite(step.ratio):
-            ratios.append(step.ratio)
-    return float(max(ratios))
+        if np.isfinite(step.drift):
+            drifts.append(step.drift)
+    return float(max(drifts))
 
 
 def _labels(learner: Any, samples: Any) -> NDArray[np.int64]:

@@ -41,6 +41,9 @@ class StepCheck:
     ratio : float
         Shift over margin of a typical class, the median over the samples of ``after``: 1 or more
         means that it moves across the boundary (the condition R * Delta < 1 of Kumar et al.).
+    drift : float
+        Mean over the samples of the squared shift over the squared margin of their class. Unlike ``ratio`` it may
+        be negative where noise outweighs the shift, so that noise averages out over the classes.
     jumped : float
         Share of samples that are further from the whole domain before than noise plus margin explain.
     crossing : float
@@ -57,6 +60,7 @@ class StepCheck:
     class_shifts: tuple[float, ...]
     margins: tuple[float, ...]
     ratio: float
+    drift: float
     jumped: float
     crossing: float
     crossing_noise: float
@@ -103,17 +107,21 @@ def measure_step(
     a0, b0 = _halves(before, before_codes, seed)
     a1, b1 = _halves(after, after_codes, seed)
     classes = range(n_classes)
-    class_shifts = [_excess(a0.of_class(c), b0.of_class(c), a1.of_class(c), b1.of_class(c)) for c in classes]
+    squares = np.array(
+        [_excess_square(a0.of_class(c), b0.of_class(c), a1.of_class(c), b1.of_class(c)) for c in classes]
+    )
+    class_shifts = np.sqrt(np.maximum(squares, 0.0)).tolist()
     margins = [_margin(a0, b0, c) for c in classes]
     ratios = np.array(class_shifts) / np.array(margins)
     shares0, shares1 = (np.bincount(c, minlength=n_classes) / len(c) for c in (before_codes, after_codes))
-    shift = _excess(a0.features, b0.features, a1.features, b1.features)
+    square = _excess_square(a0.features, b0.features, a1.features, b1.features)
     return StepCheck(
         *names,
-        shift=shift,
+        shift=float(np.sqrt(max(square, 0.0))),
         class_shifts=tuple(class_shifts),
         margins=tuple(margins),
         ratio=_weighted_median(ratios, shares1),
+        drift=_weighted_mean(squares / np.array(margins) ** 2, shares1),
         jumped=_jumped(a0, b0, b1, margins),
         crossing=_crossing(a0, b1),
         crossing_noise=_crossing(a0, b0),
@@ -131,6 +139,11 @@ def _weighted_median(values: NDArray[np.float64], weights: NDArray[np.float64]) 
     return float(values[order[int(np.searchsorted(reached, 0.5 - 1e-12))]])
 
 
+def _weighted_mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+    known = np.isfinite(values) & (weights > 0)
+    return float(np.average(values[known], weights=weights[known])) if known.any() else float("nan")
+
+
 def _halves(features: NDArray[np.float64], codes: NDArray[np.int64], seed: int) -> tuple[_Half, _Half]:
     order = np.random.default_rng(derive_seed(seed, "halves", len(features))).permutation(len(features))
     middle = len(order) // 2
@@ -138,16 +151,16 @@ def _halves(features: NDArray[np.float64], codes: NDArray[np.int64], seed: int) 
     return _Half(features[first], codes[first]), _Half(features[second], codes[second])
 
 
-def _excess(
+def _excess_square(
     a0: NDArray[np.float64], b0: NDArray[np.float64], a1: NDArray[np.float64], b1: NDArray[np.float64]
 ) -> float:
-    """Distance from ``a0`` to ``b1`` with the noise between halves of one domain taken out; NaN for few samples."""
+    """Squared distance from ``a0`` to ``b1`` less that between halves of one domain; NaN for few samples."""
     m = min(len(a0), len(b0), len(a1), len(b1))
     if m < _FEWEST:
         return float("nan")
     a0, b0, a1, b1 = a0[:m], b0[:m], a1[:m], b1[:m]
     noise = 0.5 * (wasserstein(a0, b0) ** 2 + wasserstein(a1, b1) ** 2)
-    return float(np.sqrt(max(wasserstein(a0, b1) ** 2 - noise, 0.0)))
+    return float(wasserstein(a0, b1) ** 2 - noise)
 
 
 def _margin(a: _Half, b: _Half, code: int) -> float:

@@ -13,6 +13,8 @@ from gradapt.trust.steps import StepCheck
 
 __all__ = ["Advice", "Verdict", "judge"]
 
+# A quarter of the margin: such a shift is not worth following, whatever the noise.
+_NEGLIGIBLE_DRIFT = 0.25**2
 # A step is too large when a typical class moves as far as its margin.
 _LARGEST_RATIO = 1.0
 # More samples than this beyond noise and margin: part of the domain came from nowhere.
@@ -49,8 +51,8 @@ class Verdict:
         Each step along the path.
     from_source : tuple of StepCheck
         Each domain against the source, seen by the source model.
-    noise_ratio : float
-        Shift over margin that the source shows against itself.
+    noise_drift : float
+        The largest drift that halves of the source show against each other.
     proportions : tuple of ProportionShift
         Class proportions of each domain after the source.
     detour : float
@@ -62,7 +64,7 @@ class Verdict:
     where: tuple[str, str] | None
     steps: tuple[StepCheck, ...]
     from_source: tuple[StepCheck, ...]
-    noise_ratio: float
+    noise_drift: float
     proportions: tuple[ProportionShift, ...]
     detour: float
 
@@ -79,7 +81,7 @@ class Verdict:
             "reasons": list(self.reasons),
             "where": None if self.where is None else list(self.where),
             "detour": self.detour,
-            "noise_ratio": self.noise_ratio,
+            "noise_drift": self.noise_drift,
             "steps": [asdict(step) for step in self.steps],
             "from_source": [asdict(step) for step in self.from_source],
             "proportions": [asdict(shift) for shift in self.proportions],
@@ -98,23 +100,23 @@ class Verdict:
 def judge(
     steps: tuple[StepCheck, ...],
     from_source: tuple[StepCheck, ...],
-    noise_ratio: float,
+    noise_drift: float,
     proportions: tuple[ProportionShift, ...],
     detour: float,
 ) -> Verdict:
     """Turn the measurements into advice."""
-    advice, where, reason = _decide(steps, from_source, noise_ratio, proportions)
+    advice, where, reason = _decide(steps, from_source, noise_drift, proportions)
     reasons = (reason, *_remarks(steps, detour))
-    return Verdict(advice, reasons, where, steps, from_source, noise_ratio, proportions, detour)
+    return Verdict(advice, reasons, where, steps, from_source, noise_drift, proportions, detour)
 
 
 def _decide(
     steps: tuple[StepCheck, ...],
     from_source: tuple[StepCheck, ...],
-    noise_ratio: float,
+    noise_drift: float,
     proportions: tuple[ProportionShift, ...],
 ) -> tuple[Advice, tuple[str, str] | None, str]:
-    if all(_stays(domain, noise_ratio) for domain in from_source):
+    if all(_stays(domain, noise_drift) for domain in from_source):
         return Advice.DO_NOT_ADAPT, None, _why_nothing_to_gain(from_source, proportions)
     for step in steps:
         found = _trouble(step)
@@ -129,8 +131,8 @@ def _decide(
     )
 
 
-def _stays(domain: StepCheck, noise_ratio: float) -> bool:
-    return not domain.ratio > noise_ratio and domain.jumped <= _LARGEST_JUMPED
+def _stays(domain: StepCheck, noise_drift: float) -> bool:
+    return not domain.drift > max(noise_drift, _NEGLIGIBLE_DRIFT) and domain.jumped <= _LARGEST_JUMPED
 
 
 def _why_nothing_to_gain(from_source: tuple[StepCheck, ...], proportions: tuple[ProportionShift, ...]) -> str:

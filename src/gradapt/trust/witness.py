@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from gradapt.trust.accuracy import PreparedEstimator
+from gradapt.learners import Learner
+from gradapt.trust.accuracy import AccuracyEstimate, PreparedEstimator, predictions, spread
 from gradapt.trust.agreement import Agreement
 from gradapt.trust.carried import CarriedLabels
 from gradapt.trust.view import PathView
@@ -15,6 +16,10 @@ __all__ = ["BestWitness"]
 @dataclass(frozen=True)
 class BestWitness:
     """Asks `CarriedLabels`, or `Agreement` where carried labels fail on the source itself.
+
+    In the second case nothing speaks for the labels that adaptation changed: an adapted model is
+    credited with the source model's estimate where it says the same, and with chance where it
+    does not. Such estimates are marked as not reliable.
 
     Parameters
     ----------
@@ -28,4 +33,21 @@ class BestWitness:
     def prepare(self, view: PathView) -> PreparedEstimator:
         """Calibrate the first and, only if it is not reliable, the other."""
         prepared = self.first.prepare(view)
-        return prepared if prepared.reliable else self.otherwise.prepare(view)
+        return prepared if prepared.reliable else _Unproven(view, self.otherwise.prepare(view))
+
+
+@dataclass(frozen=True, eq=False)
+class _Unproven:
+    view: PathView
+    agreement: PreparedEstimator
+
+    def estimate(self, learner: Learner, number: int, *, adapted: bool) -> AccuracyEstimate:
+        before = replace(self.agreement.estimate(self.view.learner, number, adapted=False), reliable=False)
+        own = predictions(learner, self.view, number)
+        same = float((own == predictions(self.view.learner, self.view, number)).mean())
+        if not adapted:
+            return replace(self.agreement.estimate(learner, number, adapted=False), reliable=False)
+        chance = (1.0 - before.value) / (self.view.n_classes - 1)
+        value = before.value * same + chance * (1.0 - same)
+        width = 0.5 * (before.high - before.low) + 0.5 * (1.0 - same) + spread((same, len(own)))
+        return AccuracyEstimate.around(value, width, "agreement, changes unproven", reliable=False)

@@ -1,0 +1,70 @@
+"""`gradapt check` as a user runs it."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from gradapt.datasets.toy import moving_gaussians
+
+
+def gradapt(*arguments, cwd):
+    return subprocess.run(
+        [sys.executable, "-m", "gradapt.cli", *arguments], capture_output=True, text=True, cwd=cwd, timeout=280
+    )
+
+
+@pytest.fixture
+def tables(tmp_path):
+    for name, shifts in (("gradual", (0, 0.5, 1.0)), ("jump", (0, 3))):
+        path = moving_gaussians(shifts)
+        frame = pd.concat(
+            pd.DataFrame(d.samples, columns=["u", "v"]).assign(label=d.labels, year=1990 + i)
+            for i, d in enumerate(path)
+        )
+        frame.loc[frame.year > 1990, "label"] = np.nan
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+    frame.assign(place=np.where(np.arange(len(frame)) % 2, "here", "there")).to_parquet(tmp_path / "words.parquet")
+    return tmp_path
+
+
+def test_verdict_and_step_table(tables):
+    result = gradapt("check", "gradual.csv", "--label", "label", "--order", "year", "--by-value", cwd=tables)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith("adapt")
+    assert "1990 -> 1991" in result.stdout
+
+
+def test_json_and_exit_code(tables):
+    words = ["--label", "label", "--order", "year", "--by-value", "--json", "--fail-on", "untrusted"]
+    calm = gradapt("check", "gradual.csv", *words, cwd=tables)
+    assert calm.returncode == 0, calm.stderr
+    assert json.loads(calm.stdout)["trusted"] is True
+    jump = gradapt("check", "jump.csv", *words, cwd=tables)
+    assert jump.returncode == 3, jump.stderr
+    plain = json.loads(jump.stdout)
+    assert plain["trusted"] is False
+    assert plain["where"] == ["1990", "1991"]
+    assert plain["estimated_accuracy"][0]["before"]["value"] < 0.7
+
+
+def test_tables_with_words(tables):
+    result = gradapt("check", "words.parquet", "--label", "label", "--order", "year", "--by-value", cwd=tables)
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nothing.csv", "--label", "label", "--order", "year"], "there is no file 'nothing.csv'"),
+        (["jump.csv", "--label", "lable", "--order", "year"], "no column 'lable'"),
+    ],
+)
+def test_bad_input_is_one_line(tables, arguments, message):
+    result = gradapt("check", *arguments, cwd=tables)
+    assert result.returncode == 1
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
