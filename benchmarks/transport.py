@@ -315,7 +315,8 @@ def plot(comparison: Record, path: Path) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--part", action="append", choices=["cpu", "conv", "large", "million", "hostile", "gpu", "gpu-million"])
+    parts = ["cpu", "conv", "large", "million", "hostile", "gpu", "gpu-million"]
+    parser.add_argument("--part", action="append", choices=parts)
     parser.add_argument("--sizes", default="1000,2000,5000,10000", help="sizes of the comparison with POT")
     parser.add_argument("--out", type=Path, default=Path("benchmark-transport"))
     parser.add_argument("--cell", help=argparse.SUPPRESS)

@@ -197,7 +197,7 @@ def _matching(costs: Tensor, edges: Index, u: Tensor, v: Tensor, mean: float) ->
     r, c = _on(costs, rows), _on(costs, cols)
     reduced = (costs[r, c] - u[r] - v[c]).cpu().numpy()
     # A zero would be no entry at all; a constant on every pair changes no matching.
-    weights = np.maximum(reduced, 0.0) + 1e-3 * mean
+    weights = reduced - min(float(reduced.min()), 0.0) + 1e-3 * mean
     pointers = np.searchsorted(rows, np.arange(n + 1))
     graph = csr_array((weights, cols.astype(np.int32), pointers.astype(np.int32)), shape=(n, m))
     _, matched = min_weight_full_bipartite_matching(graph)
