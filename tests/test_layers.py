@@ -16,6 +16,7 @@ LAYERS = [
     {"learners"},
     {"adapt"},
     {"trust", "selection"},
+    {"estimators"},
     {"experiments", "runs"},
     {"report"},
     {"cli"},

@@ -1,7 +1,7 @@
 """Gradual domain adaptation along the Wasserstein geodesic.
 
 The estimators follow scikit-learn; the parts are in `gradapt.transport`,
-`gradapt.domains` and `gradapt.adapt`. Names are loaded when they are first used.
+`gradapt.domains`, `gradapt.adapt` and `gradapt.trust`. Names are loaded when they are first used.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "DirectSelfTraining": "gradapt.adapt",
+    "DirectSelfTraining": "gradapt.estimators",
     "Domain": "gradapt.domains",
     "DomainSequence": "gradapt.domains",
-    "GOATClassifier": "gradapt.adapt",
-    "GradualSelfTrainingClassifier": "gradapt.adapt",
+    "GOATClassifier": "gradapt.estimators",
+    "GradualSelfTrainingClassifier": "gradapt.estimators",
     "interpolate": "gradapt.transport",
     "transport": "gradapt.transport",
     "wasserstein": "gradapt.transport",

@@ -6,11 +6,15 @@
 
 from __future__ import annotations
 
-__all__ = ["InputError", "SolverError"]
+__all__ = ["AdaptationWarning", "InputError", "SolverError"]
 
 
 class InputError(ValueError):
     """What was handed in cannot be used; the message names the value and the remedy."""
+
+
+class AdaptationWarning(UserWarning):
+    """Something about an adaptation that its user should know, such as that the old model was kept."""
 
 
 class SolverError(RuntimeError):

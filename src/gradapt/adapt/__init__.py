@@ -1,6 +1,5 @@
-"""Self-training, gradual self-training and GOAT, as values and as scikit-learn classifiers."""
+"""Self-training, gradual self-training and GOAT, as values; `gradapt.estimators` has the scikit-learn classifiers."""
 
-from gradapt.adapt.estimators import DirectSelfTraining, GOATClassifier, GradualSelfTrainingClassifier
 from gradapt.adapt.goat import GOAT
 from gradapt.adapt.gradual import GradualMethod, GradualSelfTraining
 from gradapt.adapt.path import Path, PathStep, generate_path, given_path
@@ -11,11 +10,8 @@ from gradapt.adapt.self_training import SelfTraining
 __all__ = [
     "GOAT",
     "Adaptation",
-    "DirectSelfTraining",
-    "GOATClassifier",
     "GradualMethod",
     "GradualSelfTraining",
-    "GradualSelfTrainingClassifier",
     "Path",
     "PathStep",
     "PseudoLabels",

@@ -101,7 +101,7 @@ def _run_scene(scene: Scene, seed: int) -> Iterator[DemoRun]:
 
     from threadpoolctl import threadpool_limits
 
-    from gradapt.adapt import DirectSelfTraining, GOATClassifier, GradualSelfTrainingClassifier
+    from gradapt.estimators import DirectSelfTraining, GOATClassifier, GradualSelfTrainingClassifier
     from gradapt.transport import OracleCoupling
 
     sequence = scene.make(seed=seed)
