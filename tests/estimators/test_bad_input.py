@@ -90,6 +90,13 @@ def test_weights_for_a_classifier_without():
         GOATClassifier(KNeighborsClassifier()).fit(good()["X"], good()["y"], sample_weight=np.ones(60))
 
 
+def test_weights_for_a_classifier_without_along_a_path():
+    clf = GOATClassifier(KNeighborsClassifier())
+    with pytest.raises(InputError, match="sample weights"):
+        clf.fit(**good(), sample_weight=np.arange(1.0, 61.0))
+    assert clf.fit(**good(), sample_weight=np.ones(60)).path_
+
+
 def test_a_failed_refit_keeps_the_old_model():
     clf = GOATClassifier().fit(**good())
     before = clf.predict(good()["X"])

@@ -84,7 +84,9 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         source = sequence.source
         assert source.labels is not None
         codes = np.searchsorted(classes, source.labels)
-        learner = learner.fit(source.samples, codes, source.weights if learner.takes_weights else None)
+        # A learner that cannot weigh refuses weights: they are never dropped in silence.
+        weights = None if source.weights is None or np.ptp(source.weights) == 0 else source.weights
+        learner = learner.fit(source.samples, codes, weights)
         steps: list[Any] = [learner.estimator] if self.keep_steps else []
 
         def watch(record: StepRecord, student: Learner) -> None:
