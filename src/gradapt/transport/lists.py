@@ -35,7 +35,7 @@ Index = NDArray[np.int64]
 # Lists hold between half this many columns and this many.
 LIST_CAPACITY = 64
 # Blocks that are formed and forgotten hold about this many costs.
-_BLOCK_ENTRIES = 2**24
+_BLOCK_ENTRIES = 2**23
 
 
 @dataclass(eq=False)

@@ -89,8 +89,17 @@ class ProductForm:
         return StoredCosts(self.left @ self.right.T, self.column_term, self.factor)
 
     def blocks(self) -> BlockCosts:
-        """Blocks of the product, formed when asked for."""
-        return BlockCosts(lambda rows: self.left[rows] @ self.right.T, len(self.left), self.column_term, self.factor)
+        """Blocks of the product, formed when asked for, in memory that is used again and again."""
+        room = np.empty(0, np.float32)
+
+        def block(rows: Index) -> NDArray[np.float32]:
+            nonlocal room
+            size = len(rows) * len(self.right)
+            if room.size < size:
+                room = np.empty(size, np.float32)
+            return np.matmul(self.left[rows], self.right.T, out=room[:size].reshape(len(rows), len(self.right)))
+
+        return BlockCosts(block, len(self.left), self.column_term, self.factor)
 
     def pair_costs(self, rows: Index, cols: Index) -> Float:
         """Costs of single pairs from differences in float64."""
