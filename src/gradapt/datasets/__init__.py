@@ -4,6 +4,7 @@ from gradapt.datasets.catalogue import DATASETS, Dataset, FileState, dataset, fi
 from gradapt.datasets.color import color_mnist
 from gradapt.datasets.covtype import covtype
 from gradapt.datasets.files import DataFile
+from gradapt.datasets.made import write_made_data
 from gradapt.datasets.mnist import mnist
 from gradapt.datasets.portraits import portraits, portraits_cut
 from gradapt.datasets.rotated import angles, rotated_mnist
@@ -24,4 +25,5 @@ __all__ = [
     "portraits_cut",
     "rotate",
     "rotated_mnist",
+    "write_made_data",
 ]

@@ -51,14 +51,15 @@ def couple(x0: Tensor, x1: Tensor) -> Coupling:
     >>> couple(x0, x1).cols.tolist()
     [1, 0]
     """
-    if x0.is_cuda:
-        from gradapt.experiments.gpu_coupling import couple_on_gpu
+    if x0.is_cuda and len(x0) != len(x1):
+        from gradapt.experiments.gpu_coupling import couple_unequal
 
-        rows, cols, mass, gap = couple_on_gpu(x0, x1)
+        rows, cols, mass, gap = couple_unequal(x0, x1)
     else:
         from gradapt.transport import Exact, transport
 
-        plan = transport(x0.numpy(), x1.numpy(), solver=Exact())
+        first, second = (x0, x1) if x0.is_cuda else (x0.numpy(), x1.numpy())
+        plan = transport(first, second, solver=Exact())
         assert plan.certificate is not None
         rows, cols, mass, gap = plan.rows, plan.cols, plan.mass, plan.certificate.gap
     order = np.argsort(rows, kind="stable")

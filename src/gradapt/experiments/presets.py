@@ -85,6 +85,8 @@ def settings(table: str, preset: str = "reference") -> Settings:
         pretrain_encoder=images,
         source_epochs=source_epochs,
         self_training_epochs=10,
+        # The text names one batch size, for its auto-encoder.
+        batch_size=512,
         patience=2,
         use_plan_weights=True,
         tf32=True,

@@ -1,0 +1,14 @@
+"""A folder of made-up data files, and nothing else in reach."""
+
+import pytest
+
+from gradapt.datasets import write_made_data
+
+
+@pytest.fixture
+def made_data(tmp_path, monkeypatch):
+    folder = write_made_data(tmp_path / "data")
+    monkeypatch.setenv("GRADAPT_DATA", str(folder))
+    monkeypatch.setenv("GRADAPT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("GRADAPT_OFFLINE", "1")
+    return folder
