@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from gradapt.adapt import GOATClassifier
+from gradapt import GOATClassifier
 from gradapt.datasets.toy import moving_gaussians
 
 
@@ -39,7 +39,7 @@ def test_gate_lets_a_good_adaptation_through():
     plain = GOATClassifier(LogisticRegression()).fit_path(path)
     x = path.target.samples
     np.testing.assert_array_equal(classifier.predict(x), plain.predict(x))
-    assert not hasattr(plain, "gate_")
+    assert plain.gate_ is None
 
 
 def test_gate_through_fit_with_sample_domain():
