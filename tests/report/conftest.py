@@ -1,0 +1,159 @@
+"""Made-up but plausible results, the same on every call."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+HOSTILE = "<script>alert('x')</script>"
+UNICODE = "température ℃ – 気温 🌡"
+
+Result = dict[str, Any]
+
+
+def make_result(*, images: bool = False, kept: str = "adapted") -> Result:
+    """A run on a table of five given windows with one generated domain in each gap."""
+    rng = random.Random(7)
+    names = ["2019", "2019.5", "2020", "2020.5", "2021", "2021.5", "2022", "2022.5", "2023"]
+    places = [place / 8 for place in range(9)]
+    points = [[4 * p + 0.25 * math.sin(5 * p), 1.6 * math.sin(2.4 * p) + 0.2 * p] for p in places]
+    distances = [[1.03 * math.dist(one, two) for two in points] for one in points]
+    shares = [[0.52 - 0.2 * p, 0.3 + 0.04 * math.sin(6 * p), 0.18 + 0.2 * p - 0.04 * math.sin(6 * p)] for p in places]
+    accuracy = [0.931, 0.921, 0.915, 0.9, 0.893, 0.876, 0.868, 0.857, 0.842]
+    domains = [
+        {"name": name, "n_samples": 1800 + 40 * place, "generated": place % 2 == 1, "position": places[place]}
+        for place, name in enumerate(names)
+    ]
+    steps = [
+        {
+            "step": place,
+            **domain,
+            "kept_fraction": 0.9,
+            "mean_confidence": 0.91 - 0.09 * places[place],
+            "changed_fraction": 0.02 + 0.035 * math.sin(3 * places[place]) + 0.01 * (place % 2),
+            "class_shares": shares[place],
+            "shift": distances[place - 1][place],
+            "seconds": 0.21,
+        }
+        for place, domain in enumerate(domains)
+        if place
+    ]
+    return {
+        "gradapt": "0.1.0",
+        "created": "2026-03-02T09:41:00+00:00",
+        "command": ["gradapt", "adapt", "events.parquet"],
+        "config": {
+            "method": "goat",
+            "model": "logistic",
+            "windows": 5,
+            "generated": 1,
+            "encoder": "none",
+            "nested": {"a": [1]},
+        },
+        "seed": 0,
+        "versions": {"python": "3.11.9", "numpy": "2.3.1", "scikit-learn": "1.7.0", "gradapt": "0.1.0"},
+        "data": {
+            "files": [{"name": "events.parquet", "sha256": "9f2c" * 16, "rows": 18420}],
+            "label": "outcome",
+            "order": "event_time",
+            "classes": ["stays", "leaves & <b>returns</b>", UNICODE],
+            "n_rows": 18420,
+            "n_target": 3684,
+        },
+        "preprocessing": [
+            {"column": "temperature", "kind": "number", "note": "scaled; 12 missing values filled with the median"},
+            {"column": HOSTILE, "kind": "category", "note": "one column for each of 4 values"},
+            {"column": "customer_id", "kind": "dropped", "note": "18,377 different values"},
+        ],
+        "sampled": ["transport between windows used 2,000 of 3,684 rows; every row was predicted"],
+        "verdict": {
+            "decision": "adapt",
+            "reasons": [
+                "every step is small for this model: the largest, 2020 -> 2021, moves a typical class by 0.41 of its margin, "
+                "and no part of a domain comes from nowhere",
+                "the path is 1.1 times as long as the direct way",
+            ],
+            "numbers": {"detour": 1.08, "noise_drift": 0.021, "largest_ratio": 0.41},
+        },
+        "domains": domains,
+        "steps": steps,
+        "accuracy": {
+            "old": {"estimate": 0.741, "low": 0.702, "high": 0.78, "estimator": "best witness"},
+            "new": {"estimate": 0.842, "low": 0.809, "high": 0.875, "estimator": "best witness"},
+            "path": [
+                {"position": p, "estimate": a, "low": a - 0.012 - 0.025 * p, "high": min(a + 0.012 + 0.025 * p, 1.0)}
+                for p, a in zip(places, accuracy, strict=True)
+            ],
+        },
+        "kept": kept,
+        "kept_reason": f"the {kept} model has the higher estimated accuracy on the target rows",
+        "map": {"points": points, "stress": 0.034},
+        "distances": distances,
+        "features": [
+            {"name": "temperature", "share": 0.38},
+            {"name": "sessions_per_week", "share": 0.22},
+            {"name": UNICODE, "share": 0.13},
+            {"name": f"{HOSTILE} = yes", "share": 0.09},
+            *({"name": f"feature_{place:02d}", "share": 0.08 / 1.6**place} for place in range(10)),
+        ],
+        "plan": make_plan(rng, 160),
+        "confidence": {
+            "edges": [0.3 + 0.05 * place for place in range(15)],
+            "old": [12, 31, 70, 122, 180, 241, 290, 330, 371, 402, 420, 431, 415, 369],
+            "new": [2, 8, 21, 44, 80, 118, 160, 214, 270, 342, 431, 540, 690, 764],
+        },
+        "class_shares": [{"position": p, "shares": s} for p, s in zip(places, shares, strict=True)],
+        "images": make_images(domains) if images else None,
+        "predictions": "predictions.parquet",
+        "redo": "gradapt adapt events.parquet --label outcome --order event_time --windows 5 --generated 1 --seed 0 -o runs/events",
+    }
+
+
+def make_plan(rng: random.Random, n: int) -> dict[str, Any]:
+    """Three clusters that move and turn."""
+    starts, ends = [], []
+    for place in range(n):
+        angle = 2 * math.pi * (place % 3) / 3
+        x, y = 1.4 * math.cos(angle) + rng.gauss(0, 0.3), 1.4 * math.sin(angle) + rng.gauss(0, 0.3)
+        starts.append([x, y])
+        turn = 0.7
+        ends.append([3.4 + x * math.cos(turn) - y * math.sin(turn), 0.9 + x * math.sin(turn) + y * math.cos(turn)])
+    return {"from": starts, "to": ends, "mass": [1 / n * rng.uniform(0.2, 1) for _ in range(n)]}
+
+
+def make_images(domains: list[dict[str, Any]], side: int = 20, n_tiles: int = 4) -> dict[str, Any]:
+    """A soft bar that turns with the position, at four widths."""
+    steps = []
+    for domain in domains:
+        angle = 1.2 * domain["position"]
+        tiles = []
+        for tile in range(n_tiles):
+            pixels = []
+            for y in range(side):
+                for x in range(side):
+                    u, v = x - (side - 1) / 2, y - (side - 1) / 2
+                    across = u * math.cos(angle) + v * math.sin(angle)
+                    along = -u * math.sin(angle) + v * math.cos(angle)
+                    pixels.append(math.exp(-((across / (1.2 + 0.5 * tile)) ** 2)) * (1.0 if abs(along) < 7 else 0.05))
+            tiles.append(pixels)
+        steps.append({"position": domain["position"], "generated": domain["generated"], "tiles": tiles})
+    return {"shape": [side, side], "steps": steps}
+
+
+@pytest.fixture
+def make() -> Callable[..., Result]:
+    return make_result
+
+
+@pytest.fixture
+def result() -> Result:
+    return make_result()
+
+
+@pytest.fixture
+def image_result() -> Result:
+    return make_result(images=True)
