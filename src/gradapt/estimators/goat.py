@@ -113,4 +113,6 @@ class GOATClassifier(AdaptedClassifier):
 
     def _needs_matrices(self) -> bool:
         has_encoder = isinstance(self.estimator, Pipeline) and len(self.estimator.steps) > 1
+        # A classifier with a learner of its own encodes whatever samples it takes, such as images.
+        has_encoder = has_encoder or hasattr(self.estimator, "make_learner")
         return not (has_encoder and self.feature_space)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
@@ -62,7 +63,9 @@ class TorchLearner:
 
     @property
     def estimator(self) -> Any:
-        """The fitted classifier."""
+        """The fitted classifier; before training, the one this learner came from."""
+        if self.module is None:
+            return self.owner
         return self.owner.with_module(self.trained, self.classes) if self.owner is not None else self.trained
 
     @property
@@ -94,22 +97,26 @@ class TorchLearner:
         return np.asarray(scores)
 
     def encode(self, samples: Any) -> Any:
-        if self.encoder_layer == INPUT and np.ndim(samples) == 2:
-            return samples
+        if self._is_all_head():
+            return samples if sp.issparse(samples) else np.asarray(samples)
         front, _ = split(self.trained, self.encoder_layer)
         return encode(front, self._stored(samples)).cpu().numpy()
 
     def head(self) -> TorchLearner:
-        if self.encoder_layer == INPUT:
+        if self._is_all_head():
             return self
         _, back = split_for_features(self.trained, self.encoder_layer, self._sample_shape())
         return replace(self, module=back, encoder_layer=INPUT, owner=None, step=0)
 
     def with_head(self, head: TorchLearner) -> TorchLearner:
-        if self.encoder_layer == INPUT:
+        if self._is_all_head():
             return replace(self, module=head.trained, step=head.step)
         module = joined(self.trained, self.encoder_layer, head.trained)
         return replace(self, module=module, step=head.step)
+
+    def _is_all_head(self) -> bool:
+        """Whether nothing is in front of the head, not even a flattening of images."""
+        return self.encoder_layer == INPUT and len(self._sample_shape()) == 1
 
     def _stored(self, samples: Any) -> Stored:
         return Stored(as_tensor(samples, self.device, dtype_of(self.trained)))

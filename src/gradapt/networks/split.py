@@ -76,7 +76,16 @@ def _split_traced(module: nn.Module, layer: str) -> tuple[nn.Module, nn.Module]:
     calls = [node for node in graph.nodes if node.op == "call_module" and node.target == layer]
     if len(calls) != 1:
         raise InputError(f"layer {layer!r} is used {len(calls)} times, so the network cannot be cut there")
-    return fx.GraphModule(module, _front(graph, layer)), fx.GraphModule(module, _back(graph, layer))
+    return _pruned(module, _front(graph, layer)), _pruned(module, _back(graph, layer))
+
+
+def _pruned(module: nn.Module, graph: fx.Graph) -> fx.GraphModule:
+    part = fx.GraphModule(module, graph)
+    part.graph.eliminate_dead_code()
+    part.recompile()
+    # Layers of the other part would count as parameters of this one.
+    part.delete_all_unused_submodules()
+    return part
 
 
 class _LeafTracer(fx.Tracer):
@@ -103,7 +112,6 @@ def _front(graph: fx.Graph, layer: str) -> fx.Graph:
             break
         seen[node] = front.node_copy(node, lambda n: seen[n])
     front.output(seen[_call(graph, layer)])
-    front.eliminate_dead_code()
     return front
 
 
@@ -121,6 +129,5 @@ def _back(graph: fx.Graph, layer: str) -> fx.Graph:
         seen[node] = back.node_copy(node, lambda n: seen[n])
     if not any(node.op == "output" for node in back.nodes):
         raise InputError(f"what follows layer {layer!r} also needs the input itself; cut elsewhere")
-    back.eliminate_dead_code()
     back.lint()
     return back
