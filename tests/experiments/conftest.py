@@ -1,0 +1,23 @@
+"""Small data for whole runs: the real files where they are, made-up ones otherwise."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from gradapt.datasets import write_made_data
+
+
+@pytest.fixture(scope="session")
+def data_folder(tmp_path_factory):
+    named = os.environ.get("GRADAPT_DATA")
+    if named and (Path(named) / "mnist").is_dir():
+        return Path(named)
+    return write_made_data(tmp_path_factory.mktemp("made"), n_images=1_800)
+
+
+@pytest.fixture
+def data(data_folder, monkeypatch):
+    monkeypatch.setenv("GRADAPT_DATA", str(data_folder))
+    monkeypatch.setenv("GRADAPT_OFFLINE", "1")
+    return data_folder
