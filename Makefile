@@ -38,5 +38,5 @@ $(VENV)/.core: pyproject.toml constraints.txt | $(VENV)/bin/python
 	touch $@
 
 $(VENV)/.all: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[torch,test]'
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[torch,export,mlflow,test]'
 	touch $@ $(VENV)/.core

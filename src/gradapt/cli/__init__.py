@@ -8,8 +8,12 @@ from typing import Annotated
 import typer
 
 from gradapt import __version__
+from gradapt.cli.adapt import adapt
 from gradapt.cli.check import check
 from gradapt.cli.demo import demo
+from gradapt.cli.export import export
+from gradapt.cli.predict import predict
+from gradapt.cli.report import report
 from gradapt.errors import InputError, SolverError
 
 __all__ = ["app", "main"]
@@ -40,6 +44,10 @@ def _root(
 
 app.command()(demo)
 app.command()(check)
+app.command()(adapt)
+app.command()(predict)
+app.command()(report)
+app.command()(export)
 
 
 def main() -> None:
