@@ -17,6 +17,7 @@ _HOMES = {
     "DomainSequence": "gradapt.domains",
     "GOATClassifier": "gradapt.estimators",
     "GradualSelfTrainingClassifier": "gradapt.estimators",
+    "TorchClassifier": "gradapt.learners.torch_classifier",
     "interpolate": "gradapt.transport",
     "transport": "gradapt.transport",
     "wasserstein": "gradapt.transport",

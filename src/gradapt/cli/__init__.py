@@ -10,8 +10,10 @@ import typer
 from gradapt import __version__
 from gradapt.cli.adapt import adapt
 from gradapt.cli.check import check
+from gradapt.cli.datasets import datasets
 from gradapt.cli.demo import demo
 from gradapt.cli.export import export
+from gradapt.cli.paper import paper
 from gradapt.cli.predict import predict
 from gradapt.cli.report import report
 from gradapt.errors import InputError, SolverError
@@ -48,6 +50,8 @@ app.command()(adapt)
 app.command()(predict)
 app.command()(report)
 app.command()(export)
+app.command()(paper)
+app.command()(datasets)
 
 
 def main() -> None:
