@@ -5,7 +5,7 @@ couplings are frozen values.
 """
 
 from gradapt.transport.approximate import LowRank, Sliced
-from gradapt.transport.choose import choose_solver
+from gradapt.transport.choose import Estimate, choose_solver, estimate
 from gradapt.transport.costs import CustomCost, PowerMetric, Precomputed, SquaredEuclidean
 from gradapt.transport.couplings import IndependentCoupling, OracleCoupling, RandomCoupling, UniformCoupling
 from gradapt.transport.cutoffs import ConfidenceCutoff, SmallValueCutoff, transported_confidence
@@ -23,6 +23,7 @@ __all__ = [
     "Certificate",
     "ConfidenceCutoff",
     "CustomCost",
+    "Estimate",
     "Exact",
     "Greenkhorn",
     "Hierarchical",
@@ -45,6 +46,7 @@ __all__ = [
     "average_shift",
     "choose_solver",
     "distance_matrix",
+    "estimate",
     "interpolate",
     "measure_path",
     "path_length",

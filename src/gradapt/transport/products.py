@@ -23,10 +23,14 @@ __all__ = ["PrecisionError", "ProductForm", "RefinedCosts", "refine"]
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
 
+# Values of a block of rows that is copied to float64.
+_PART_VALUES = 2**18
 # Clouds above this size are not copied for centring where their means are no trouble.
 _COPY_BYTES = 2**28
 # Largest magnitudes whose products stay well inside the range of float32.
 _SMALLEST, _LARGEST = 1e-12, 1e12
+# Share of the squared length that the mean may have before clouds are centred.
+_FAR = 0.97
 # Pairs this many rounding errors away from the best are refined from the start.
 _MARGIN = 64.0
 # Where float32 leaves whole lists of more rows than this undecided, it was the wrong arithmetic.
@@ -56,21 +60,16 @@ class ProductForm:
     @classmethod
     def of(cls, x0: NDArray[Any], x1: NDArray[Any]) -> ProductForm:
         """Decide on centring and scaling, and form the separable terms."""
-        features = x0.shape[1]
         if x0.dtype == x1.dtype == np.float32 and x0.nbytes + x1.nbytes > _COPY_BYTES:
             form = cls._without_copies(x0, x1)
             if form is not None:
                 return form
         mean0, mean1 = x0.mean(axis=0, dtype=np.float64), x1.mean(axis=0, dtype=np.float64)
-        left64, right64 = x0 - mean0, x1 - mean1
-        largest = max(float(np.abs(left64).max()), float(np.abs(right64).max())) or 1.0
+        largest = max(_largest(x0, mean0), _largest(x1, mean1)) or 1.0
         scale = 2.0 ** round(math.log2(largest))
-        left, right = (left64 / scale).astype(np.float32), (right64 / scale).astype(np.float32)
-        assert left.shape[1] == features
-        return cls(
-            x0, x1, left, right, -2.0 * scale * scale,
-            np.einsum("ij,ij->i", left64, left64), np.einsum("ij,ij->i", right64, right64), mean0 - mean1,
-        )  # fmt: skip
+        left, norms0 = _centred(x0, mean0, scale)
+        right, norms1 = _centred(x1, mean1, scale)
+        return cls(x0, x1, left, right, -2.0 * scale * scale, norms0, norms1, mean0 - mean1)
 
     @classmethod
     def _without_copies(cls, x0: NDArray[np.float32], x1: NDArray[np.float32]) -> ProductForm | None:
@@ -80,7 +79,7 @@ class ProductForm:
             mean = (np.full(len(x), 1.0 / len(x), np.float32) @ x).astype(np.float64)
             largest = float(norms.max())
             # Far from the origin, or out of float32's comfort: the product would lose too much.
-            if mean @ mean > 0.8 * norms.mean() or not _SMALLEST < largest < _LARGEST:
+            if mean @ mean > _FAR * norms.mean() or not _SMALLEST < largest < _LARGEST:
                 return None
         return cls(x0, x1, x0, x1, -2.0, norms0, norms1, np.zeros(x0.shape[1]))
 
@@ -115,12 +114,39 @@ class ProductForm:
 
     def potential0(self, u: Float) -> Float:
         """From potentials of the shifted cost to potentials of the squared distance itself."""
-        centred = self.x0 @ self.shift - self.x0.mean(axis=0, dtype=np.float64) @ self.shift
-        return np.asarray(u + 2.0 * centred + self.shift @ self.shift)
+        return np.asarray(u + 2.0 * _along(self.x0, self.shift) + self.shift @ self.shift)
 
     def column_shift(self) -> Float:
         """What prices of the shifted cost lack to be prices of the squared distance."""
-        return np.asarray(2.0 * (self.x1 @ self.shift - self.x1.mean(axis=0, dtype=np.float64) @ self.shift))
+        return 2.0 * _along(self.x1, self.shift)
+
+
+def _row_parts(x: NDArray[Any]) -> list[slice]:
+    """Blocks of rows whose float64 copies stay in the processor's cache."""
+    step = max(1, _PART_VALUES // x.shape[1])
+    return [slice(start, min(start + step, len(x))) for start in range(0, len(x), step)]
+
+
+def _largest(x: NDArray[Any], mean: Float) -> float:
+    return max(float(np.abs(x[part] - mean).max()) for part in _row_parts(x))
+
+
+def _centred(x: NDArray[Any], mean: Float, scale: float) -> tuple[NDArray[np.float32], Float]:
+    """``(x - mean) / scale`` in float32, and the squared lengths of ``x - mean``."""
+    out, norms = np.empty(x.shape, np.float32), np.empty(len(x))
+    for part in _row_parts(x):
+        centred = x[part] - mean
+        norms[part] = np.einsum("ij,ij->i", centred, centred)
+        np.multiply(centred, 1.0 / scale, out=out[part], casting="same_kind")
+    return out, norms
+
+
+def _along(x: NDArray[Any], direction: Float) -> Float:
+    """``(x - mean) . direction`` for every row, in float64."""
+    if not direction.any():
+        return np.zeros(len(x))
+    values = np.concatenate([x[part].astype(np.float64) @ direction for part in _row_parts(x)])
+    return np.asarray(values - values.mean())
 
 
 def square_norms(x: NDArray[Any]) -> Float:
