@@ -38,6 +38,7 @@ def test_verdict_and_step_table(tables):
     assert "1990 -> 1991" in result.stdout
 
 
+@pytest.mark.slow
 def test_json_and_exit_code(tables):
     words = ["--label", "label", "--order", "year", "--by-value", "--json", "--fail-on", "untrusted"]
     calm = gradapt("check", "gradual.csv", *words, cwd=tables)
@@ -51,6 +52,7 @@ def test_json_and_exit_code(tables):
     assert plain["estimated_accuracy"][0]["before"]["value"] < 0.7
 
 
+@pytest.mark.slow
 def test_tables_with_words(tables):
     result = gradapt("check", "words.parquet", "--label", "label", "--order", "year", "--by-value", cwd=tables)
     assert result.returncode == 0, result.stderr
