@@ -11,21 +11,48 @@ import pytest
 
 HOSTILE = "<script>alert('x')</script>"
 UNICODE = "température ℃ – 気温 🌡"
+TAME = {HOSTILE: "weekend", UNICODE: "unsure", "leaves & <b>returns</b>": "leaves"}
 
 Result = dict[str, Any]
 
 
-def make_result(*, images: bool = False, kept: str = "adapted") -> Result:
-    """A run on a table of five given windows with one generated domain in each gap."""
+def make_result(*, images: bool = False, kept: str = "adapted", tame: bool = False) -> Result:
+    """A run on a table of five given windows with one generated domain in each gap; ``tame``: without odd names."""
+    found = _make_result(images, kept)
+    return _renamed(found) if tame else found
+
+
+def _renamed(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _renamed(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_renamed(item) for item in value]
+    if isinstance(value, str):
+        for odd, plain in TAME.items():
+            value = value.replace(odd, plain)
+    return value
+
+
+def _make_result(images: bool, kept: str) -> Result:
     rng = random.Random(7)
-    names = ["2019", "2019.5", "2020", "2020.5", "2021", "2021.5", "2022", "2022.5", "2023"]
+    names = [
+        "2019",
+        "2019>2020@0.50",
+        "2020",
+        "2020>2021@0.50",
+        "2021",
+        "2021>2022@0.50",
+        "2022",
+        "2022>2023@0.50",
+        "2023",
+    ]
     places = [place / 8 for place in range(9)]
     points = [[4 * p + 0.25 * math.sin(5 * p), 1.6 * math.sin(2.4 * p) + 0.2 * p] for p in places]
     distances = [[1.03 * math.dist(one, two) for two in points] for one in points]
     shares = [[0.52 - 0.2 * p, 0.3 + 0.04 * math.sin(6 * p), 0.18 + 0.2 * p - 0.04 * math.sin(6 * p)] for p in places]
     accuracy = [0.931, 0.921, 0.915, 0.9, 0.893, 0.876, 0.868, 0.857, 0.842]
     domains = [
-        {"name": name, "n_samples": 1800 + 40 * place, "generated": place % 2 == 1, "position": places[place]}
+        {"name": name, "n_samples": 1800 + 40 * place, "generated": ">" in name, "position": places[place]}
         for place, name in enumerate(names)
     ]
     steps = [
@@ -73,11 +100,28 @@ def make_result(*, images: bool = False, kept: str = "adapted") -> Result:
         "verdict": {
             "decision": "adapt",
             "reasons": [
-                "every step is small for this model: the largest, 2020 -> 2021, moves a typical class by 0.41 of its margin, "
-                "and no part of a domain comes from nowhere",
+                "every step is small for this model: the largest, 2020 -> 2021, moves a typical class by 0.41 of its "
+                "margin, and no part of a domain comes from nowhere",
                 "the path is 1.1 times as long as the direct way",
             ],
-            "numbers": {"detour": 1.08, "noise_drift": 0.021, "largest_ratio": 0.41},
+            "numbers": {
+                "detour": 1.08,
+                "noise_drift": 0.021,
+                "where": None,
+                "steps": [
+                    {
+                        "before": str(year),
+                        "after": str(year + 1),
+                        "shift": 1.2 - 0.1 * (year - 2019),
+                        "ratio": 0.41 - 0.05 * (year - 2019),
+                        "jumped": 0.004,
+                        "crossing": 0.08,
+                        "proportion_change": 0.05,
+                        "margins": [1.0, None],
+                    }
+                    for year in range(2019, 2023)
+                ],
+            },
         },
         "domains": domains,
         "steps": steps,
@@ -89,8 +133,10 @@ def make_result(*, images: bool = False, kept: str = "adapted") -> Result:
                 for p, a in zip(places, accuracy, strict=True)
             ],
         },
+        "trusted": True,
+        "warnings": [],
         "kept": kept,
-        "kept_reason": f"the {kept} model has the higher estimated accuracy on the target rows",
+        "kept_reason": f"the {kept} model is estimated to be right on more of the target rows",
         "map": {"points": points, "stress": 0.034},
         "distances": distances,
         "features": [
@@ -109,7 +155,7 @@ def make_result(*, images: bool = False, kept: str = "adapted") -> Result:
         "class_shares": [{"position": p, "shares": s} for p, s in zip(places, shares, strict=True)],
         "images": make_images(domains) if images else None,
         "predictions": "predictions.parquet",
-        "redo": "gradapt adapt events.parquet --label outcome --order event_time --windows 5 --generated 1 --seed 0 -o runs/events",
+        "redo": "gradapt adapt events.parquet --label outcome --order event_time --windows 5 --seed 0 -o runs/events",
     }
 
 

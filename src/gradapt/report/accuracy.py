@@ -29,6 +29,8 @@ class Estimate:
     estimator : str
     kept : bool
         Whether this is the model to use.
+    reliable : bool
+        Whether the estimator reproduced the known accuracy on the source.
     """
 
     which: str
@@ -37,6 +39,7 @@ class Estimate:
     high: float | None
     estimator: str
     kept: bool
+    reliable: bool = True
 
     @property
     def words(self) -> str:
@@ -55,7 +58,8 @@ def estimates(result: Mapping[str, Any]) -> list[Estimate]:
         if value is not None:
             low, high = number(dig(record, "low")), number(dig(record, "high"))
             said = clip(dig(record, "estimator"))
-            found.append(Estimate(which, value, low, high, said, dig(result, "kept") == kept))
+            reliable = dig(record, "reliable") is not False
+            found.append(Estimate(which, value, low, high, said, dig(result, "kept") == kept, reliable))
     return found
 
 

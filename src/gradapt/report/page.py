@@ -15,9 +15,18 @@ from markupsafe import Markup
 from gradapt.report.accuracy import estimates, interval_chart, overlaid_paths
 from gradapt.report.map import distance_grid, domain_map
 from gradapt.report.path import accuracy_line, class_stack, step_bars
-from gradapt.report.read import clip, dig, number, stops, texts
+from gradapt.report.read import clip, dig, number, records, stops, texts
 from gradapt.report.samples import confidence_histogram, feature_bars, feature_shares, plan_lines
-from gradapt.report.tables import differences, facts, fields, file_rows, preparation, step_rows
+from gradapt.report.tables import (
+    check_rows,
+    differences,
+    facts,
+    fields,
+    file_rows,
+    preparation,
+    simple_fields,
+    step_rows,
+)
 from gradapt.report.tiles import strips
 from gradapt.report.words import headline, interval, percent, short
 
@@ -40,8 +49,8 @@ def build_page(results: Sequence[Mapping[str, Any]]) -> str:
 
     Examples
     --------
-    >>> page = build_page([{"kept": "source", "kept_reason": "no gain was found"}])
-    >>> "Keep the old model" in page and "no gain was found" in page
+    >>> page = build_page([{"kept": "source", "kept_reason": "No gain was found"}])
+    >>> "Keep the old model" in page and "No gain was found" in page
     True
     """
     if not results:
@@ -60,11 +69,13 @@ def _report(result: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "title": _title(result),
         "headline": headline(result),
-        "numbers": fields(dig(result, "verdict", "numbers"))[:12],
+        "numbers": simple_fields(dig(result, "verdict", "numbers")),
+        "check_rows": check_rows(result),
+        "warnings": texts(dig(result, "warnings"))[:20],
         "facts": facts(result),
         "models": models,
         "model_chart": interval_chart([("Old model" if m.which == "old" else "New model", m) for m in models]),
-        "n_domains": len(dig(result, "domains") or path),
+        "n_domains": max(len(records(dig(result, "domains"))), len(path)),
         "stops": path,
         "rows": step_rows(result, path),
         "map": domain_map(result, path),
@@ -97,7 +108,7 @@ def _charts(result: Mapping[str, Any], path: Any) -> list[tuple[str, str, Markup
         (
             "Labels that changed",
             "Share of pseudo-labels that the student changed at each step.",
-            step_bars(path, "changed_fraction", percent, "Share of pseudo-labels changed at each step."),
+            step_bars(path, "changed_fraction", percent, "Share of pseudo-labels changed at each step.", share=True),
         ),
     ]
     return [(title, note, drawing) for title, note, drawing in found if drawing is not None]

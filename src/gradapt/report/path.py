@@ -18,7 +18,9 @@ __all__ = ["accuracy_line", "class_stack", "class_totals", "given_labels", "step
 MOST_CLASSES = 8
 
 
-def step_bars(path: Sequence[Stop], key: str, wording: Callable[[Any], str], label: str) -> Markup | None:
+def step_bars(
+    path: Sequence[Stop], key: str, wording: Callable[[Any], str], label: str, share: bool = False
+) -> Markup | None:
     """One bar per step; bars of generated domains are hollow."""
     heights = [(stop, stop.measured(key)) for stop in path]
     known = [(stop, height) for stop, height in heights if height is not None]
@@ -30,11 +32,13 @@ def step_bars(path: Sequence[Stop], key: str, wording: Callable[[Any], str], lab
     bars = []
     for stop, height in known:
         x, y = frame.x(stop.position), frame.y(max(0.0, height))
-        kind = "bar generated" if stop.generated else "bar given"
+        kind = f"bar {'generated' if stop.generated else 'given'}{' narrow' if wide < 8 else ''}"
         bars.append(tag("rect", class_=kind, x=x - wide / 2, y=y, width=wide, height=max(frame.floor - y, 0.5), rx=1.5))
-    axes = frame.rows(ticks(*frame.y_range, 4), wording) + frame.columns(given_labels(path, frame))
+    axes = frame.rows(ticks(*frame.y_range, 4), _tick_percent if share else wording) + frame.columns(
+        given_labels(path, frame)
+    )
     tips = {stop.index: f"{stop.name}: {wording(height)}" for stop, height in known}
-    return picture(axes, *bars, _bands(frame, path, tips), label=label)
+    return picture(axes, _bands(frame, path, tips), *bars, label=label)
 
 
 def accuracy_line(result: Mapping[str, Any], path: Sequence[Stop]) -> Markup | None:
@@ -60,9 +64,9 @@ def accuracy_line(result: Mapping[str, Any], path: Sequence[Stop]) -> Markup | N
         marks.append(_point(frame.x(x), frame.y(y), stop))
         if stop is not None:
             tips[stop.index] = f"{stop.name}: {percent(y)}, 95 % interval {interval(low, high)}"
-    axes = frame.rows(ticks(*frame.y_range, 4), _whole_percent) + frame.columns(given_labels(path, frame))
+    axes = frame.rows(ticks(*frame.y_range, 4), _tick_percent) + frame.columns(given_labels(path, frame))
     label = f"Estimated accuracy: {percent(found[0][1])} at the start of the path, {percent(found[-1][1])} at its end."
-    return picture(axes, band, line, *marks, _bands(frame, path, tips), label=label)
+    return picture(axes, _bands(frame, path, tips), band, line, *marks, label=label)
 
 
 def class_totals(result: Mapping[str, Any], path: Sequence[Stop]) -> tuple[list[str], list[tuple[Stop, list[float]]]]:
@@ -119,9 +123,9 @@ def class_stack(result: Mapping[str, Any], path: Sequence[Stop]) -> tuple[Markup
                 )
         parts = ", ".join(f"{name} {percent(share)}" for name, share in zip(names, shares, strict=True))
         tips[stop.index] = f"{stop.name}: {parts}"
-    axes = frame.rows([0.0, 0.25, 0.5, 0.75, 1.0], _whole_percent) + frame.columns(given_labels(path, frame))
+    axes = frame.rows([0.0, 0.25, 0.5, 0.75, 1.0], _tick_percent) + frame.columns(given_labels(path, frame))
     label = f"Shares of {len(names)} classes at {len(totals)} domains along the path."
-    return picture(axes, *bars, _bands(frame, path, tips), label=label), names
+    return picture(axes, _bands(frame, path, tips), *bars, label=label), names
 
 
 def given_labels(path: Sequence[Stop], frame: Frame) -> list[tuple[float, str]]:
@@ -157,7 +161,7 @@ def _bar_width(frame: Frame, path: Sequence[Stop]) -> float:
 
 
 def _bands(frame: Frame, path: Sequence[Stop], tips: Mapping[int, str]) -> Markup:
-    """Invisible columns over the chart: hover shows the words, the chosen step is tinted."""
+    """Invisible columns behind the chart: hover shows the words, the chosen step is tinted."""
     drawn = []
     for place, stop in enumerate(path):
         x = frame.x(stop.position)
@@ -182,9 +186,13 @@ def _bands(frame: Frame, path: Sequence[Stop], tips: Mapping[int, str]) -> Marku
 def _point(x: float, y: float, stop: Stop | None) -> Markup:
     index = None if stop is None else stop.index
     if stop is not None and stop.generated:
-        return tag("path", class_="generated", d=diamond(x, y, 4.5), data_step=index)
-    return tag("circle", class_="given", cx=x, cy=y, r=4.5, data_step=index)
+        return tag("path", class_="generated mark", d=diamond(x, y, 4.5), data_step=index)
+    return tag("circle", class_="given mark", cx=x, cy=y, r=4.5, data_step=index)
 
 
 def _whole_percent(value: Any) -> str:
     return f"{100 * float(value):.0f} %"
+
+
+def _tick_percent(value: Any) -> str:
+    return f"{100 * float(value):.3g} %"

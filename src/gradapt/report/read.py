@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -12,6 +13,7 @@ __all__ = ["Stop", "at_position", "clip", "dig", "number", "pairs", "records", "
 # More stops than this cannot be told apart on a screen and would make the page heavy.
 MOST_STOPS = 120
 _LONGEST_NAME = 160
+_UNSEEN = {code: "\ufffd" for code in [*range(32), 127] if chr(code) not in "\n\t"}
 
 T = TypeVar("T")
 
@@ -39,10 +41,7 @@ def clip(value: Any, longest: int = _LONGEST_NAME) -> str:
     """
     if value is None:
         return ""
-    words = str(value).encode("utf-8", "replace").decode("utf-8")
-    words = "".join(
-        "\ufffd" if (ord(letter) < 32 and letter not in "\n\t") or ord(letter) == 127 else letter for letter in words
-    )
+    words = str(value)[: longest + 1].encode("utf-8", "replace").decode("utf-8").translate(_UNSEEN)
     return words if len(words) <= longest else words[: longest - 1] + "…"
 
 
@@ -118,6 +117,7 @@ def stops(result: Any) -> list[Stop]:
     domains = records(dig(result, "domains"))
     if not domains and by_step:
         domains = [{"name": "source", "position": 0.0}, *by_step.values()]
+    given = {clip(domain.get("name")) for domain in domains if not domain.get("generated")}
     found = []
     for index, domain in enumerate(domains):
         place = number(domain.get("position"))
@@ -125,7 +125,7 @@ def stops(result: Any) -> list[Stop]:
         found.append(
             Stop(
                 index,
-                clip(domain.get("name")) or f"domain {index}",
+                _readable(clip(domain.get("name")), given) or f"domain {index}",
                 fallback if place is None else place,
                 bool(domain.get("generated")),
                 number(domain.get("n_samples")),
@@ -141,6 +141,15 @@ def at_position(path: Sequence[Stop], position: float | None) -> Stop | None:
         return None
     nearest = min(path, key=lambda stop: abs(stop.position - position))
     return nearest if abs(nearest.position - position) < 1e-6 else None
+
+
+def _readable(name: str, given: set[str]) -> str:
+    """Generated domains are named ``before>after@share``; in words where both ends are on the path."""
+    for sign in re.finditer(">", name):
+        after, _, share = name[sign.end() :].rpartition("@")
+        if name[: sign.start()] in given and after in given:
+            return f"{share} of the way from {name[: sign.start()]} to {after}"
+    return name
 
 
 def _items(value: Any) -> list[Any]:

@@ -79,7 +79,11 @@ def confidence_histogram(result: Mapping[str, Any]) -> Markup | None:
     old, new = (heights if len(heights) == n_bins else [] for heights in (old, new))
     if n_bins < 1 or n_bins > 200 or not (old or new) or not edges[-1] > edges[0]:
         return None
+    # Nothing is below the chance level: empty bins on the left only take room.
+    first = next((place for place in range(n_bins) if any(heights[place] > 0 for heights in (old, new) if heights)), 0)
+    edges, old, new, n_bins = edges[first:], old[first:], new[first:], n_bins - first
     top = max(*old, *new, 0.0)
+    wording = _share_of_rows if max(sum(old), sum(new)) <= 1.001 else short
     frame = Frame((edges[0], edges[-1]), (0.0, top * 1.1 if top > 0 else 1.0), left=56.0)
     bars, outline = [], [(frame.x(edges[0]), frame.floor)]
     for place in range(n_bins):
@@ -97,17 +101,21 @@ def confidence_histogram(result: Mapping[str, Any]) -> Markup | None:
                     height=frame.floor - y,
                 )
             )
-            words.append(f"new {short(new[place])}")
+            words.append(f"new {wording(new[place])}")
         if old:
             outline += [(left, frame.y(old[place])), (right, frame.y(old[place]))]
-            words.append(f"old {short(old[place])}")
+            words.append(f"old {wording(old[place])}")
         hover = {"x": left, "y": frame.top, "width": right - left, "height": frame.floor - frame.top}
         bars.append(tag("rect", tag("title", ": ".join([words[0], ", ".join(words[1:])])), class_="hover", **hover))
     outline.append((frame.x(edges[-1]), frame.floor))
     line = tag("path", class_="old-outline", d=polyline(outline)) if old else Markup("")
     across = [(value, f"{100 * value:.0f} %") for value in ticks(edges[0], edges[-1], 5)]
-    axes = frame.rows(ticks(*frame.y_range, 4), short) + frame.columns(across)
+    axes = frame.rows(ticks(*frame.y_range, 4), wording) + frame.columns(across)
     return picture(axes, *bars, line, label="Histogram of the confidence of the old and the new model on target rows.")
+
+
+def _share_of_rows(value: Any) -> str:
+    return f"{100 * float(value):.3g} %"
 
 
 def _numbers(value: Any) -> list[float]:

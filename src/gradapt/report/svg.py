@@ -62,7 +62,7 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
         return [low]
     raw = (high - low) / max(about, 1)
     unit = 10.0 ** math.floor(math.log10(raw))
-    step = next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= raw * 0.999)
+    step = next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= raw * 0.8)
     digits = max(0, 1 - math.floor(math.log10(step)))
     first = math.ceil(low / step - 1e-9)
     last = math.floor(high / step + 1e-9)

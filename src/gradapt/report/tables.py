@@ -8,9 +8,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradapt.report.read import Stop, at_position, clip, dig, number, records, texts
-from gradapt.report.words import count, interval, percent, short, size, stop_words
+from gradapt.report.words import count, interval, moment, percent, short, size, stop_words
 
-__all__ = ["StepRow", "differences", "facts", "fields", "file_rows", "preparation", "step_rows"]
+__all__ = [
+    "StepRow",
+    "check_rows",
+    "differences",
+    "facts",
+    "fields",
+    "file_rows",
+    "preparation",
+    "simple_fields",
+    "step_rows",
+]
 
 _MOST_ROWS = 150
 
@@ -68,7 +78,7 @@ def facts(result: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Classes", named),
         ("Order", clip(dig(data, "order"))),
         ("Path", f"{len(path) - generated} given, {size(generated, 'generated domain')}" if path else ""),
-        ("Made", clip(dig(result, "created"), 40).replace("T", " ")),
+        ("Made", moment(dig(result, "created"))),
     ]
     return [(name, value) for name, value in found if value]
 
@@ -80,6 +90,34 @@ def fields(value: Any) -> list[tuple[str, str]]:
     shown = [(clip(key), _flat(item)) for key, item in list(value.items())[:_MOST_ROWS]]
     left = len(value) - len(shown)
     return [*shown, ("…", f"{left:,} more in result.json")] if left > 0 else shown
+
+
+def simple_fields(value: Any) -> list[tuple[str, str]]:
+    """Those fields of a dictionary that are one number or one text, with readable names."""
+    if not isinstance(value, Mapping):
+        return []
+    simple = {key: item for key, item in value.items() if isinstance(item, str | int | float)}
+    return [
+        (clip(key).replace("_", " "), _flat(item) if isinstance(item, str | bool) else short(item))
+        for key, item in list(simple.items())[:_MOST_ROWS]
+    ]
+
+
+def check_rows(result: Mapping[str, Any]) -> list[list[str]]:
+    """What the check saw at each step: from, to, shift, shift in margins, samples from nowhere, class change."""
+    rows = []
+    for step in records(dig(result, "verdict", "numbers", "steps"))[:_MOST_ROWS]:
+        shares = [percent(step.get(key)) for key in ("jumped", "crossing", "proportion_change")]
+        rows.append(
+            [
+                clip(step.get("before")),
+                clip(step.get("after")),
+                short(step.get("shift")),
+                short(step.get("ratio")),
+                *shares,
+            ]
+        )
+    return rows
 
 
 def file_rows(result: Mapping[str, Any]) -> list[tuple[str, str, str]]:

@@ -105,6 +105,9 @@ def _tile(pixels: Any, height: int, width: int) -> tuple[list[bytes], int] | Non
 
 
 def _byte(value: Any) -> int:
+    # The common case first: a page may hold a hundred thousand pixels.
+    if type(value) is float and 0.0 <= value <= 1.0:
+        return round(255 * value)
     plain = number(value)
     return 0 if plain is None else round(255 * min(max(plain, 0.0), 1.0))
 

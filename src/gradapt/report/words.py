@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from gradapt.report.read import Stop, clip, dig, number, stops, texts
 
-__all__ = ["Headline", "count", "headline", "interval", "percent", "short", "size", "stop_words"]
+__all__ = ["Headline", "count", "headline", "interval", "moment", "percent", "short", "size", "stop_words"]
 
 _THIN = "\u202f"
 
@@ -65,6 +66,21 @@ def short(value: Any) -> str:
     if found == 0 or 1000 <= abs(found) < 1e9:
         return f"{found:,.0f}"
     return f"{found:.3g}"
+
+
+def moment(value: Any) -> str:
+    """A time in ISO format, without its seconds.
+
+    >>> moment("2026-03-02T09:41:07+00:00"), moment("yesterday")
+    ('2026-03-02 09:41 UTC', 'yesterday')
+    """
+    words = clip(value, 40)
+    try:
+        found = datetime.datetime.fromisoformat(words)
+    except ValueError:
+        return words
+    zone = f" {found.tzname()}" if found.tzinfo is not None else ""
+    return f"{found:%Y-%m-%d %H:%M}{zone}"
 
 
 def size(n: int, one: str, many: str | None = None) -> str:
@@ -131,7 +147,7 @@ def stop_words(stop: Stop) -> str:
 
 
 def _trusted(result: Mapping[str, Any]) -> bool:
-    said = dig(result, "verdict", "trusted")
+    said = dig(result, "trusted")
     if isinstance(said, bool):
         return said
     decision = dig(result, "verdict", "decision")
