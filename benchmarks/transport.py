@@ -303,7 +303,11 @@ def in_own_process(function: str, *arguments: Any) -> Record:
 
 def exponent(sizes: list[int], values: list[float]) -> float:
     """Slope of a line through the logarithms."""
-    return float(np.polyfit(np.log(sizes), np.log(np.maximum(values, 1e-6)), 1)[0])
+    # Memory below a few MiB drowns in what the interpreter holds already.
+    seen = [(n, value) for n, value in zip(sizes, values, strict=True) if value > 0.01]
+    if len(seen) < 2:
+        return float("nan")
+    return float(np.polyfit(*np.log(np.array(seen)).T, 1)[0])
 
 
 def compare(sizes: list[int], d: int) -> Record:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from gradapt.errors import InputError
+from gradapt.transport.blockwise import blockwise_sinkhorn
 from gradapt.transport.problem import Problem, Solution
 from gradapt.transport.rounding import round_to_marginals
 
@@ -22,6 +23,9 @@ Array = NDArray[np.float64]
 
 # Entries that together carry less than this mass are not stored.
 _NEGLIGIBLE_MASS = 1e-9
+# More pairs than this are never held at once, and get fewer sweeps: each one forms all costs anew.
+_DENSE_PAIRS = 50_000_000
+_BLOCK_SWEEPS = 60
 # Scalings are absorbed into the potentials before they leave this range.
 _LARGEST_SCALING = 1e60
 
@@ -40,7 +44,8 @@ class Sinkhorn:
     max_iterations : int
         Sweeps over rows and columns at the final ``epsilon``.
 
-    The result is rounded to exact marginals, so its cost is a true upper bound.
+    The result is rounded to exact marginals, so its cost is a true upper bound. Beyond
+    some 7,000 x 7,000 samples, and on a GPU, the costs are formed in blocks and never held as a whole.
 
     >>> from gradapt.transport import transport
     >>> plan = transport([[0.0], [1.0]], [[0.0], [1.0]], solver=Sinkhorn(epsilon=0.1))
@@ -56,6 +61,9 @@ class Sinkhorn:
         _check_epsilon(self.epsilon)
 
     def solve(self, problem: Problem) -> Solution:
+        carried = problem.weights0.min() > 0 and problem.weights1.min() > 0
+        if problem.on_device or (carried and problem.shape[0] * problem.shape[1] > _DENSE_PAIRS):
+            return blockwise_sinkhorn(problem, self.epsilon, self.tolerance, min(self.max_iterations, _BLOCK_SWEEPS))
         rows, cols, costs, epsilon = _reduced(problem, self.epsilon)
         f, g = sinkhorn_potentials(
             costs, problem.weights0[rows], problem.weights1[cols], epsilon, self.tolerance, self.max_iterations
