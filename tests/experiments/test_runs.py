@@ -18,6 +18,7 @@ from gradapt.experiments import Cell, Store, run_cells, run_tables, settings, ta
 from gradapt.experiments.bench import Bench
 from gradapt.experiments.methods import _seed, run_cell
 from gradapt.learners.torch_learner import TorchLearner
+from gradapt.learners.torch_samples import logits
 from gradapt.learners.torch_training import Adam, Recipe
 
 CPU = torch.device("cpu")
@@ -124,7 +125,7 @@ def test_goat_column_is_the_library_s_goat(data, table, load):
     """The tables keep everything on the device; the algorithm must stay that of `gradapt.adapt`."""
     cell = Cell(table, "reference", 0, 1, "goat", 1)
     bench = Bench(table, "reference", 0, CPU, 60)
-    result = run_cell(bench, cell)
+    run_cell(bench, cell)
     chosen = bench.settings
     recipe = Recipe(chosen.self_training_epochs, chosen.batch_size, Adam(chosen.lr, chosen.weight_decay))
     learner = TorchLearner(
@@ -138,11 +139,6 @@ def test_goat_column_is_the_library_s_goat(data, table, load):
     masked = DomainSequence([sequence.source, *(domain.without_labels() for domain in sequence[1:])])
     adapted = goat.adapt(learner, masked).learner
     scores = adapted.logits(sequence.target.samples)
-    if table == "covtype":
-        accuracy = (scores.argmax(1) == sequence.target.labels).mean() * 100
-        assert accuracy == pytest.approx(result["transductive_last"], abs=100 / 60 + 1e-9)
     trainer = bench.workshop.trainers[f"{table} reference head"]
-    from gradapt.learners.torch_samples import logits
-
     mine = logits(trainer.module, bench.judge(1, bench.encoder(1)).target)
     assert np.allclose(mine.numpy(), scores, atol=1e-3)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -62,12 +61,11 @@ def couple(x0: Tensor, x1: Tensor) -> Coupling:
         plan = transport(first, second, solver=Exact())
         assert plan.certificate is not None
         rows, cols, mass, gap = plan.rows, plan.cols, plan.mass, plan.certificate.gap
-    order = np.argsort(rows, kind="stable")
     device = x0.device
     return Coupling(
-        torch.as_tensor(rows[order], dtype=torch.int64, device=device),
-        torch.as_tensor(cols[order], dtype=torch.int64, device=device),
-        torch.as_tensor(mass[order], dtype=torch.float64, device=device),
+        torch.as_tensor(rows, dtype=torch.int64, device=device),
+        torch.as_tensor(cols, dtype=torch.int64, device=device),
+        torch.as_tensor(mass, dtype=torch.float64, device=device),
         (len(x0), len(x1)),
         float(gap),
     )

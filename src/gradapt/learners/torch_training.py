@@ -9,10 +9,10 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
 
 from gradapt.errors import InputError
 from gradapt.learners.torch_samples import Samples
+from gradapt.learners.torch_stopping import EarlyStopping, Stopper, loss_of
 
 __all__ = ["Adam", "EarlyStopping", "Recipe", "Trainer", "seeded"]
 
@@ -39,22 +39,6 @@ class Adam:
         on_cuda = bool(parameters) and parameters[0].is_cuda
         options: dict[str, Any] = {"fused": True, "capturable": True} if on_cuda else {}
         return torch.optim.Adam(parameters, lr=self.lr, weight_decay=self.weight_decay, **options)
-
-
-@dataclass(frozen=True)
-class EarlyStopping:
-    """Hold out a share of the training data; stop when its loss has not improved for a while.
-
-    Attributes
-    ----------
-    patience : int
-        Epochs without improvement before the best weights are put back.
-    fraction : float
-        Share held out.
-    """
-
-    patience: int = 2
-    fraction: float = 0.1
 
 
 @dataclass(frozen=True)
@@ -154,7 +138,7 @@ class Trainer:
         # Orders come from the CPU, so that they are the same on every device.
         order = torch.Generator().manual_seed(seed)
         with seeded(seed, self.device):
-            stopper = _Stopper.of(self.recipe.early_stopping, len(rows), order, self.device)
+            stopper = Stopper.of(self.recipe.early_stopping, len(rows), order, self.device)
             for epoch in range(1, n_epochs + 1):
                 self.module.train()
                 self._epoch(samples, rows, labels, weights, stopper.shuffled(order))
@@ -190,7 +174,7 @@ class Trainer:
 
     def _eager_step(self, batch: Tensor, labels: Tensor, weights: Tensor | None) -> None:
         self.optimiser.zero_grad(set_to_none=True)
-        _loss(self.module(batch), labels, weights).backward()  # type: ignore[no-untyped-call]
+        loss_of(self.module(batch), labels, weights).backward()  # type: ignore[no-untyped-call]
         self.optimiser.step()
 
     def _renew_optimiser(self) -> None:
@@ -223,7 +207,7 @@ class _CapturedStep:
         trainer.optimiser.zero_grad(set_to_none=True)
         self.graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self.graph):
-            _loss(trainer.module(self.batch), self.labels, self.weights).backward()  # type: ignore[no-untyped-call]
+            loss_of(trainer.module(self.batch), self.labels, self.weights).backward()  # type: ignore[no-untyped-call]
             trainer.optimiser.step()
         _put_back(trainer, saved)
 
@@ -233,12 +217,6 @@ class _CapturedStep:
         if self.weights is not None and weights is not None:
             self.weights.copy_(weights)
         self.graph.replay()
-
-
-def _loss(scores: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:
-    if weights is None:
-        return cross_entropy(scores, labels)
-    return (cross_entropy(scores, labels, reduction="none") * weights).mean()
 
 
 def _snapshot(trainer: Trainer) -> tuple[dict[str, Tensor], list[dict[str, Tensor]]]:
@@ -264,50 +242,3 @@ def _put_back(trainer: Trainer, saved: tuple[dict[str, Tensor], list[dict[str, T
                 value.copy_(state[key])
             else:
                 value.zero_()
-
-
-class _Stopper:
-    """Early stopping, or its absence."""
-
-    def __init__(self, training: Tensor, held: Tensor | None, patience: int) -> None:
-        self.training, self.held, self.patience = training, held, patience
-        self.best_loss, self.since = float("inf"), 0
-        self.best: dict[str, Tensor] | None = None
-
-    @classmethod
-    def of(cls, rule: EarlyStopping | None, n: int, order: torch.Generator, device: torch.device) -> _Stopper:
-        n_held = 0 if rule is None else int(n * rule.fraction)
-        if rule is None or n_held < 1 or n - n_held < 2:
-            return cls(torch.arange(n), None, 0)
-        places = torch.randperm(n, generator=order)
-        return cls(places[n_held:], places[:n_held].to(device), rule.patience)
-
-    def shuffled(self, order: torch.Generator) -> Tensor:
-        return self.training[torch.randperm(len(self.training), generator=order)]
-
-    @torch.no_grad()
-    def should_stop(
-        self, module: nn.Module, samples: Samples, rows: Tensor, labels: Tensor, weights: Tensor | None
-    ) -> bool:
-        if self.held is None:
-            return False
-        module.eval()
-        total = 0.0
-        for part in torch.split(self.held, 2048):
-            share = None if weights is None else weights[part]
-            total += float(_loss(module(samples.take(rows[part])), labels[part], share)) * len(part)
-        if total < self.best_loss:
-            self.best_loss, self.since = total, 0
-            self.best = {name: value.clone() for name, value in module.state_dict().items()}
-            return False
-        self.since += 1
-        if self.since < self.patience:
-            return False
-        self.restore(module)
-        return True
-
-    @torch.no_grad()
-    def restore(self, module: nn.Module) -> None:
-        if self.best is not None:
-            for name, value in module.state_dict().items():
-                value.copy_(self.best[name])
