@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -12,6 +13,7 @@ from sklearn.svm import SVC
 
 from gradapt.datasets.toy import moving_gaussians, rotated_digits
 from gradapt.domains import Domain, DomainSequence
+from gradapt.errors import InputError
 from gradapt.trust import Advice, ProportionShift, StepCheck, check, measure_step
 from gradapt.trust.proportions import black_box_proportions, expectation_maximisation
 from gradapt.trust.verdict import judge
@@ -185,6 +187,25 @@ def test_target_labels_do_not_matter():
     path = moving_gaussians((0, 0.5, 1.0))
     spoilt = DomainSequence([path.source, *(Domain(d.samples, labels=1 - d.labels, name=d.name) for d in path[1:])])
     assert check(path, LogisticRegression()).to_dict() == check(spoilt, LogisticRegression()).to_dict()
+
+
+def test_domains_too_small_to_judge():
+    path = moving_gaussians((0, 0.5))
+    tiny = DomainSequence([path.source, Domain(path.target.samples[:3], name="tiny")])
+    with pytest.raises(InputError, match="domain 'tiny' has 3 samples; the check needs at least 10"):
+        check(tiny, LogisticRegression())
+    rng = np.random.default_rng(0)
+    many = Domain(rng.normal(size=(120, 2)), labels=np.arange(120) % 40, name="many classes")
+    with pytest.raises(InputError, match="no class has enough samples"):
+        check(DomainSequence([many, many.without_labels()]), LogisticRegression())
+
+
+def test_sparse_samples_and_named_classes():
+    path = moving_gaussians((0, 0.5, 1.0))
+    names = np.array(["no", "yes"])
+    domains = [Domain(csr_array(d.samples), labels=names[d.labels], name=d.name) for d in path]
+    dense = check(path, LogisticRegression())
+    assert check(DomainSequence(domains), LogisticRegression()).advice is dense.advice
 
 
 def test_numbers_behind_the_verdict():

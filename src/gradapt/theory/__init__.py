@@ -11,13 +11,13 @@ from gradapt.theory.complexity import (
     loss_sequential_rademacher,
     network_sequential_rademacher,
 )
-from gradapt.theory.discrepancy import discrepancy, discrepancy_bound, distance_to_last, minimising_weights
-from gradapt.theory.error_difference import error_difference, lipschitz_of_error
+from gradapt.theory.discrepancies import discrepancy, discrepancy_bound, distance_to_last, minimising_weights
 from gradapt.theory.generalisation import NetworkConstants, generalisation_bound, network_bound
 from gradapt.theory.kumar import kumar_exponential, kumar_factor, kumar_path, kumar_step
 from gradapt.theory.lipschitz import Lipschitz, Side, compose, linear_lipschitz, margin_lipschitz, spectral_product
 from gradapt.theory.network_lipschitz import network_lower, network_upper
 from gradapt.theory.path import PathLength, path_length_inequality
+from gradapt.theory.shifted_error import error_difference, lipschitz_of_error
 from gradapt.theory.stability import Sampling, linear_complexity, naive_bound, self_training_stability
 from gradapt.theory.steps import OptimalSteps, StepConstants, optimal_steps, simplified_bound, stationary_steps
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from gradapt.errors import InputError
 from gradapt.theory.bound import Bound
-from gradapt.theory.discrepancy import discrepancy_bound
-from gradapt.theory.error_difference import lipschitz_of_error
+from gradapt.theory.discrepancies import discrepancy_bound
 from gradapt.theory.numbers import check_count, check_non_negative, check_positive, check_probability, check_simplex
+from gradapt.theory.shifted_error import lipschitz_of_error
 
 __all__ = ["NetworkConstants", "generalisation_bound", "network_bound"]
 

@@ -7,8 +7,8 @@ from math import log, sqrt
 from typing import Any
 
 from gradapt.theory.bound import Bound
-from gradapt.theory.error_difference import lipschitz_of_error
 from gradapt.theory.numbers import check_count, check_non_negative, check_positive, check_probability, check_shifts
+from gradapt.theory.shifted_error import lipschitz_of_error
 
 __all__ = ["Sampling", "linear_complexity", "naive_bound", "self_training_stability"]
 

@@ -7,7 +7,7 @@ from gradapt.trust.accuracy import AccuracyEstimate, AccuracyEstimator, Prepared
 from gradapt.trust.agreement import Agreement
 from gradapt.trust.along import DomainAccuracy, estimate_along
 from gradapt.trust.carried import CarriedLabels
-from gradapt.trust.check import check
+from gradapt.trust.checking import check
 from gradapt.trust.confidence import ThresholdedConfidence
 from gradapt.trust.gate import GateDecision, keep_better
 from gradapt.trust.proportions import ProportionShift, black_box_proportions, expectation_maximisation

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradapt.theory.bound import Bound
-from gradapt.theory.error_difference import lipschitz_of_error
 from gradapt.theory.numbers import check_non_negative, check_shifts, check_simplex
+from gradapt.theory.shifted_error import lipschitz_of_error
 
 __all__ = ["discrepancy", "discrepancy_bound", "distance_to_last", "minimising_weights"]
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradapt.domains import DomainSequence
+from gradapt.domains import Domain, DomainSequence
+from gradapt.errors import InputError
 from gradapt.trust.proportions import proportion_shift
 from gradapt.trust.steps import StepCheck, measure_step
 from gradapt.trust.verdict import Verdict, judge
@@ -17,6 +18,8 @@ __all__ = ["check"]
 
 # Times that the source is split to see how large a shift it shows against itself.
 _SPLITS = 10
+# Fewer cannot be split into halves that say anything.
+_FEWEST_SAMPLES = 10
 
 
 def check(sequence: DomainSequence, model: Any, *, seed: int = 0) -> Verdict:
@@ -47,6 +50,8 @@ def check(sequence: DomainSequence, model: Any, *, seed: int = 0) -> Verdict:
     >>> print(check(moving_gaussians((0, 3)), LogisticRegression()).advice.value)
     generate domains between these two
     """
+    for domain in sequence:
+        _check_size(domain)
     view = PathView.of(sequence, model, seed)
     domains = list(view.sequence)
     features = [view.features(number) for number in range(len(domains))]
@@ -65,6 +70,11 @@ def check(sequence: DomainSequence, model: Any, *, seed: int = 0) -> Verdict:
         seen = _labels(view.learner, domains[number].samples)
         names = (domains[0].name, domains[number].name)
         from_source.append(_measured(view, features[0], view.codes, features[number], seen, names))
+        if not np.isfinite(from_source[-1].drift):
+            raise InputError(
+                f"no class has enough samples in both {names[0]!r} and {names[1]!r} to measure its shift; "
+                "the check needs about ten of some class in every domain: widen the windows"
+            )
     length, direct = sum(step.shift for step in steps), from_source[-1].shift
     return judge(
         tuple(steps),
@@ -73,6 +83,14 @@ def check(sequence: DomainSequence, model: Any, *, seed: int = 0) -> Verdict:
         tuple(proportion_shift(view, number) for number in range(1, len(domains))),
         length / direct if direct > 0 else float("nan"),
     )
+
+
+def _check_size(domain: Domain) -> None:
+    if len(domain) < _FEWEST_SAMPLES:
+        raise InputError(
+            f"domain {domain.name!r} has {len(domain)} samples; the check needs at least {_FEWEST_SAMPLES} in every "
+            "domain: widen its window"
+        )
 
 
 def _measured(
