@@ -13,7 +13,7 @@ def data_folder(tmp_path_factory):
     named = os.environ.get("GRADAPT_DATA")
     if named and (Path(named) / "mnist").is_dir():
         return Path(named)
-    return write_made_data(tmp_path_factory.mktemp("made"), n_images=1_800)
+    return write_made_data(tmp_path_factory.mktemp("made"), n_images=1_800, n_rows=20_000)
 
 
 @pytest.fixture
