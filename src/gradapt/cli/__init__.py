@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
@@ -64,3 +65,13 @@ def main() -> None:
     except KeyboardInterrupt:
         print("gradapt: interrupted", file=sys.stderr)
         sys.exit(130)
+    except Exception as error:
+        # Nobody should meet a traceback; whoever looks for the cause can ask for it.
+        if os.environ.get("GRADAPT_DEBUG"):
+            raise
+        text = " ".join(str(error).split())[:300]
+        print(
+            f"gradapt: unexpected {type(error).__name__}: {text} (GRADAPT_DEBUG=1 shows where; please report it)",
+            file=sys.stderr,
+        )
+        sys.exit(1)
