@@ -97,7 +97,7 @@ def _charts(result: Mapping[str, Any], path: Any) -> list[tuple[str, str, Markup
     found = [
         (
             "Estimated accuracy",
-            "The line is the estimate, the shade its 95 % interval. No label of these rows was used.",
+            "The line is the estimate, the shade its 95\u202f% interval. No label of these rows was used.",
             accuracy_line(result, path),
         ),
         (

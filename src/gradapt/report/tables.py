@@ -96,9 +96,11 @@ def simple_fields(value: Any) -> list[tuple[str, str]]:
     """Those fields of a dictionary that are one number or one text, with readable names."""
     if not isinstance(value, Mapping):
         return []
-    simple = {key: item for key, item in value.items() if isinstance(item, str | int | float)}
+    simple = {
+        key: item for key, item in value.items() if isinstance(item, str | int | float) and not isinstance(item, bool)
+    }
     return [
-        (clip(key).replace("_", " "), _flat(item) if isinstance(item, str | bool) else short(item))
+        (clip(key).replace("_", " "), _flat(item) if isinstance(item, str) else short(item))
         for key, item in list(simple.items())[:_MOST_ROWS]
     ]
 

@@ -127,7 +127,7 @@ def headline(result: Mapping[str, Any]) -> Headline:
         words, tone = (decision[:1].upper() + decision[1:] or "No verdict was recorded"), "care"
     check = _DECISIONS.get(decision, f"The check before adapting said: {decision}." if decision else "")
     return Headline(
-        words, tone, check, texts(dig(result, "verdict", "reasons"))[:20], clip(dig(result, "kept_reason"), 2000)
+        words, tone, check, _sentences(dig(result, "verdict", "reasons")), clip(dig(result, "kept_reason"), 2000)
     )
 
 
@@ -144,6 +144,10 @@ def stop_words(stop: Stop) -> str:
     if stop.measured("mean_confidence") is not None:
         parts.append(f"mean confidence {percent(stop.record['mean_confidence'])}")
     return " · ".join(parts)
+
+
+def _sentences(reasons: Any) -> list[str]:
+    return [reason.replace(" -> ", " → ") for reason in texts(reasons)[:20]]
 
 
 def _trusted(result: Mapping[str, Any]) -> bool:
