@@ -80,8 +80,8 @@ def peak() -> float:
 def warm_up() -> None:
     from gradapt.transport import Exact, transport
 
-    for d in (3, 2000):
-        transport(*mixture(320, d), solver=Exact(device="cpu"))
+    for n, d in ((320, 3), (320, 2000), (20, 3)):
+        transport(*mixture(n, d), solver=Exact(device="cpu"))
 
 
 def measure_certified(n: int, d: int, memory: float = 2.0**31) -> Record:
