@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gradapt.datasets.common import Preset, Split, check_count, check_words, image_domain, limit_domains, positions
-from gradapt.datasets.mnist import mnist
+from gradapt.datasets.digits import mnist
 from gradapt.domains import Domain, DomainSequence
 from gradapt.errors import InputError
 from gradapt.seeds import derive_seed

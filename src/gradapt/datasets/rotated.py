@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradapt.datasets.common import Preset, Split, check_count, check_words, image_domain, limit_domains, positions
-from gradapt.datasets.mnist import mnist
+from gradapt.datasets.digits import mnist
 from gradapt.datasets.rotation import rotate
 from gradapt.domains import Domain, DomainSequence
 from gradapt.errors import InputError
