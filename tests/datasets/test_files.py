@@ -45,6 +45,7 @@ def test_cache_is_searched_after_the_named_folder(folder):
         b"not a gzip file",
         b"",
     ],
+    ids=["truncated", "longer", "changed", "no gzip", "empty"],
 )
 def test_damaged_files_are_detected(folder, content):
     (folder / "data/part/file.gz").write_bytes(content)
