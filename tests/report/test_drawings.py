@@ -12,7 +12,7 @@ from importlib.resources import files
 
 import pytest
 
-from gradapt.report.accuracy import estimates, interval_chart
+from gradapt.report.accuracy import caution, estimates, interval_chart
 from gradapt.report.map import distance_grid, domain_map
 from gradapt.report.path import class_totals, given_labels, step_bars
 from gradapt.report.read import stops
@@ -145,6 +145,15 @@ def test_intervals_contain_their_estimates(result):
     assert drawing.count('class="estimate') == 2
     assert [model.kept for _, model in rows] == [False, True]
     assert interval_chart([]) is None
+
+
+def test_overlapping_intervals_are_pointed_out(result):
+    assert caution(estimates(result)) == ""
+    result["accuracy"]["new"]["low"] = 0.75
+    assert "overlap" in caution(estimates(result))
+    result["accuracy"]["new"]["low"] = None
+    assert caution(estimates(result)) == ""
+    assert caution([]) == ""
 
 
 def test_features_are_sorted_and_cut(result):

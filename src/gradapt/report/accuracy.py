@@ -12,7 +12,7 @@ from gradapt.report.read import MOST_STOPS, clip, dig, number, records, thin
 from gradapt.report.svg import WIDTH, Frame, picture, polyline, tag, ticks
 from gradapt.report.words import interval, percent
 
-__all__ = ["Estimate", "estimates", "interval_chart", "overlaid_paths"]
+__all__ = ["Estimate", "caution", "estimates", "interval_chart", "overlaid_paths"]
 
 _ROW = 30.0
 
@@ -61,6 +61,18 @@ def estimates(result: Mapping[str, Any]) -> list[Estimate]:
             reliable = dig(record, "reliable") is not False
             found.append(Estimate(which, value, low, high, said, dig(result, "kept") == kept, reliable))
     return found
+
+
+def caution(models: Sequence[Estimate]) -> str:
+    """A word of warning where the intervals of old and new share values."""
+    if len(models) < 2:
+        return ""
+    old, new = models[0], models[1]
+    if old.low is None or old.high is None or new.low is None or new.high is None:
+        return ""
+    if new.low <= old.high and old.low <= new.high:
+        return "The two intervals overlap: these estimates alone do not settle which model is better."
+    return ""
 
 
 def interval_chart(rows: Sequence[tuple[str, Estimate]], left: float = 96.0) -> Markup | None:

@@ -12,7 +12,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from gradapt.report.accuracy import estimates, interval_chart, overlaid_paths
+from gradapt.report.accuracy import caution, estimates, interval_chart, overlaid_paths
 from gradapt.report.map import distance_grid, domain_map
 from gradapt.report.path import accuracy_line, class_stack, step_bars
 from gradapt.report.read import clip, dig, number, records, stops, texts
@@ -74,6 +74,7 @@ def _report(result: Mapping[str, Any]) -> dict[str, Any]:
         "warnings": texts(dig(result, "warnings"))[:20],
         "facts": facts(result),
         "models": models,
+        "caution": caution(models),
         "model_chart": interval_chart([("Old model" if m.which == "old" else "New model", m) for m in models]),
         "n_domains": max(len(records(dig(result, "domains"))), len(path)),
         "stops": path,
@@ -97,7 +98,7 @@ def _charts(result: Mapping[str, Any], path: Any) -> list[tuple[str, str, Markup
     found = [
         (
             "Estimated accuracy",
-            "The line is the estimate, the shade its 95\u202f% interval. No label of these rows was used.",
+            "The line is the estimate, the shade its 95\u202f% interval. No label after the source was used.",
             accuracy_line(result, path),
         ),
         (
