@@ -13,10 +13,11 @@ from importlib.resources import files
 import pytest
 
 from gradapt.report.accuracy import caution, estimates, interval_chart
+from gradapt.report.confidence import confidence_histogram
 from gradapt.report.map import distance_grid, domain_map
 from gradapt.report.path import class_totals, given_labels, step_bars
 from gradapt.report.read import stops
-from gradapt.report.samples import confidence_histogram, feature_bars, feature_shares, plan_lines
+from gradapt.report.samples import feature_bars, feature_shares, plan_lines
 from gradapt.report.svg import Frame, ticks
 from gradapt.report.tiles import png, strips
 from gradapt.report.words import short
@@ -170,13 +171,30 @@ def test_plan_lines_are_a_bounded_sample(result):
 
 
 def test_histograms_of_counts_and_of_shares(result):
-    assert ">600<" in str(confidence_histogram(result))
+    assert ">600<" in confidence_histogram(result).drawing
     result["confidence"] = {"edges": [0.0, 0.25, 0.5, 0.75, 1.0], "old": [0, 0, 0.5, 0.5], "new": [0, 0, 0.1, 0.9]}
-    drawing = str(confidence_histogram(result))
+    drawing = confidence_histogram(result).drawing
     assert "confidence 50.0\u202f% to 75.0\u202f%: new 10 %, old 50 %" in drawing
     assert "confidence 0.0" not in drawing
+
+
+def test_a_histogram_shows_the_models_that_were_recorded(result):
+    shown = confidence_histogram(result)
+    assert (shown.old, shown.new) == (True, True)
     result["confidence"]["old"] = [1]
-    assert "old" not in re.findall(r"<title>(.*?)</title>", str(confidence_histogram(result)))[0]
+    shown = confidence_histogram(result)
+    assert (shown.old, shown.new) == (False, True)
+    result["confidence"]["old"] = result["confidence"]["new"]
+    result["kept"] = "source"
+    shown = confidence_histogram(result)
+    assert (shown.old, shown.new) == (True, False)
+    result["confidence"] = {"edges": [1, 0], "old": [1], "new": [1]}
+    assert confidence_histogram(result) is None
+
+
+def test_without_a_step_there_is_no_new_model(result):
+    result |= {"kept": "source", "steps": []}
+    assert [model.which for model in estimates(result)] == ["old"]
 
 
 def test_ticks_lie_inside():

@@ -50,12 +50,13 @@ class Estimate:
 
 
 def estimates(result: Mapping[str, Any]) -> list[Estimate]:
-    """Those of old and new that were recorded."""
+    """Those of old and new that were recorded; without a single step there is no new model."""
+    unmoved = dig(result, "kept") == "source" and dig(result, "steps") == []
     found = []
     for which, kept in (("old", "source"), ("new", "adapted")):
         record = dig(result, "accuracy", which)
         value = number(dig(record, "estimate"))
-        if value is not None:
+        if value is not None and not (which == "new" and unmoved):
             low, high = number(dig(record, "low")), number(dig(record, "high"))
             said = clip(dig(record, "estimator"))
             reliable = dig(record, "reliable") is not False
@@ -87,7 +88,8 @@ def interval_chart(rows: Sequence[tuple[str, Estimate]], left: float = 96.0) -> 
     drawn = [_upright(frame, value) for value in ticks(*bounds, 5)]
     for place, (name, item) in enumerate(rows):
         y = 12 + _ROW * (place + 0.5)
-        words = name if len(name) <= 13 else name[:12] + "…"
+        longest = int((left - 12) / 7.8)
+        words = name if len(name) <= longest else name[: longest - 1] + "…"
         drawn.append(tag("text", tag("title", name), words, class_="name", x=left - 12, y=y + 4, text_anchor="end"))
         drawn.append(_whisker(frame, item, y, name))
     axis = frame.columns([(value, f"{100 * value:.0f} %") for value in ticks(*bounds, 5)])

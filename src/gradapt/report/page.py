@@ -13,10 +13,11 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from gradapt.report.accuracy import caution, estimates, interval_chart, overlaid_paths
+from gradapt.report.confidence import confidence_histogram
 from gradapt.report.map import distance_grid, domain_map
 from gradapt.report.path import accuracy_line, class_stack, step_bars
 from gradapt.report.read import clip, dig, number, records, stops, texts
-from gradapt.report.samples import confidence_histogram, feature_bars, feature_shares, plan_lines
+from gradapt.report.samples import feature_bars, feature_shares, plan_lines
 from gradapt.report.tables import (
     check_rows,
     differences,
@@ -148,7 +149,7 @@ def _comparison(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
             }
         )
     pairs = [
-        (f"{name}, {model.which}", model)
+        (f"{name if len(name) <= 10 else name[:9] + '…'}, {model.which}", model)
         for name, result in zip(names, results, strict=True)
         for model in estimates(result)
     ]
@@ -156,7 +157,7 @@ def _comparison(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "title": f"Comparison of {len(results)} runs",
         "runs": runs,
         "names": names,
-        "model_chart": interval_chart(pairs[:60], left=128.0),
+        "model_chart": interval_chart(pairs[:60], left=140.0),
         "lines": overlaid_paths(list(zip(names, results, strict=True))[:8]),
         "differences": differences(results),
         "version": clip(dig(results[0], "gradapt"), 40),

@@ -100,7 +100,7 @@ def class_totals(result: Mapping[str, Any], path: Sequence[Stop]) -> tuple[list[
 def class_stack(result: Mapping[str, Any], path: Sequence[Stop]) -> tuple[Markup, list[str]] | None:
     """Class proportions as a stack of bars at each stop, with the names for the legend."""
     names, totals = class_totals(result, path)
-    if not totals:
+    if len(totals) < 2:
         return None
     frame = _frame(path, (0.0, 1.0))
     wide = _bar_width(frame, [stop for stop, _ in totals])

@@ -1,4 +1,4 @@
-"""What moved: features, the plan as lines, and the confidence of both models."""
+"""What moved: features, and the plan as lines."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 from markupsafe import Markup
 
 from gradapt.report.read import clip, dig, number, pairs, records, thin
-from gradapt.report.svg import WIDTH, Frame, picture, polyline, tag, ticks
-from gradapt.report.words import percent, short
+from gradapt.report.svg import WIDTH, picture, tag
+from gradapt.report.words import percent
 
-__all__ = ["confidence_histogram", "feature_bars", "feature_shares", "plan_lines"]
+__all__ = ["feature_bars", "feature_shares", "plan_lines"]
 
 _MOST_FEATURES = 12
 _MOST_LINES = 240
@@ -69,58 +69,6 @@ def plan_lines(result: Mapping[str, Any]) -> Markup | None:
         heads.append(tag("circle", class_="head", cx=x2, cy=y2, r=2.6))
     label = f"{len(joined)} lines of the transport plan from the first to the last domain."
     return picture(*lines, *tails, *heads, label=label, height=_PLAN_HEIGHT, class_="plan")
-
-
-def confidence_histogram(result: Mapping[str, Any]) -> Markup | None:
-    """Confidence on the target rows: the new model as full bars, the old one as an outline."""
-    edges = _numbers(dig(result, "confidence", "edges"))
-    old, new = _numbers(dig(result, "confidence", "old")), _numbers(dig(result, "confidence", "new"))
-    n_bins = len(edges) - 1
-    old, new = (heights if len(heights) == n_bins else [] for heights in (old, new))
-    if n_bins < 1 or n_bins > 200 or not (old or new) or not edges[-1] > edges[0]:
-        return None
-    # Nothing is below the chance level: empty bins on the left only take room.
-    first = next((place for place in range(n_bins) if any(heights[place] > 0 for heights in (old, new) if heights)), 0)
-    edges, old, new, n_bins = edges[first:], old[first:], new[first:], n_bins - first
-    top = max(*old, *new, 0.0)
-    wording = _share_of_rows if max(sum(old), sum(new)) <= 1.001 else short
-    frame = Frame((edges[0], edges[-1]), (0.0, top * 1.1 if top > 0 else 1.0), left=56.0)
-    bars, outline = [], [(frame.x(edges[0]), frame.floor)]
-    for place in range(n_bins):
-        left, right = frame.x(edges[place]), frame.x(edges[place + 1])
-        words = [f"confidence {percent(edges[place])} to {percent(edges[place + 1])}"]
-        if new:
-            y = frame.y(new[place])
-            bars.append(
-                tag(
-                    "rect",
-                    class_="new-fill",
-                    x=left + 0.6,
-                    y=y,
-                    width=max(right - left - 1.2, 0.5),
-                    height=frame.floor - y,
-                )
-            )
-            words.append(f"new {wording(new[place])}")
-        if old:
-            outline += [(left, frame.y(old[place])), (right, frame.y(old[place]))]
-            words.append(f"old {wording(old[place])}")
-        hover = {"x": left, "y": frame.top, "width": right - left, "height": frame.floor - frame.top}
-        bars.append(tag("rect", tag("title", ": ".join([words[0], ", ".join(words[1:])])), class_="hover", **hover))
-    outline.append((frame.x(edges[-1]), frame.floor))
-    line = tag("path", class_="old-outline", d=polyline(outline)) if old else Markup("")
-    across = [(value, f"{100 * value:.0f} %") for value in ticks(edges[0], edges[-1], 5)]
-    axes = frame.rows(ticks(*frame.y_range, 4), wording) + frame.columns(across)
-    return picture(axes, *bars, line, label="Histogram of the confidence of the old and the new model on target rows.")
-
-
-def _share_of_rows(value: Any) -> str:
-    return f"{100 * float(value):.3g} %"
-
-
-def _numbers(value: Any) -> list[float]:
-    found = [number(item) for item in value] if isinstance(value, list) else []
-    return [] if any(item is None for item in found) else [item for item in found if item is not None]
 
 
 def _equal_scales(points: Sequence[tuple[float, float]]) -> Any:

@@ -77,7 +77,7 @@ def facts(result: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Label", clip(dig(data, "label"))),
         ("Classes", named),
         ("Order", clip(dig(data, "order"))),
-        ("Path", f"{len(path) - generated} given, {size(generated, 'generated domain')}" if path else ""),
+        ("Path", _path_words(len(path) - generated, generated) if path else ""),
         ("Made", moment(dig(result, "created"))),
     ]
     return [(name, value) for name, value in found if value]
@@ -148,6 +148,10 @@ def differences(results: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[st
     keys = list(dict.fromkeys(key for config in configs for key in config))
     rows = [(key, [config.get(key, "–") for config in configs]) for key in keys]
     return [(key, values) for key, values in rows if len(set(values)) > 1]
+
+
+def _path_words(given: int, generated: int) -> str:
+    return f"{given:,} given, {size(generated, 'generated domain')}" if generated else size(given, "given domain")
 
 
 def _flat(value: Any) -> str:
