@@ -26,7 +26,7 @@ class MLPEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Examples
     --------
     >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [3.0, 3.0], [3.0, 4.0]])
-    >>> MLPEncoder(n_units=4, max_iter=500, random_state=0).fit(X, [0, 0, 1, 1]).transform(X).shape
+    >>> MLPEncoder(n_units=4, max_iter=5000, random_state=0).fit(X, [0, 0, 1, 1]).transform(X).shape
     (4, 4)
     """
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from gradapt.learners import Learner, as_learner
+from gradapt.runs.guard import lost_class
 from gradapt.runs.lead import Led, choose_generated, lead, train
 from gradapt.runs.models import make_model, model_from_word
 from gradapt.runs.predictor import Predictor
@@ -99,7 +100,7 @@ def adapt_frame(frame: Any, settings: Settings, progress: Progress | None = None
     >>> X, y, year = moving_gaussians((0, 0.5, 1.0)).as_samples()
     >>> table = pd.DataFrame(X).assign(kind=y, year=year)
     >>> result = adapt_frame(table, Settings(label="kind", order=Column("year"), n_generated=1))
-    >>> len(result.predictions) == (year == 2).sum()
+    >>> len(result.predictions) == int((year == 2).sum())
     True
     """
     return adapt_table(table_of(frame), settings, progress)
@@ -150,7 +151,8 @@ def _run(table: Table, settings: Settings, report: Progress, on_verdict: Callabl
     report("adapt", n_steps, n_steps)
     report("estimate", 0, 1)
     old, along, gate = _estimates(prepared, source, led, settings)
-    kept, reason = _decide(verdict, gate, settings)
+    loss = lost_class(source, led.adaptation.learner, sample)
+    kept, reason = _decide(verdict, gate, loss, settings)
     report("estimate", 1, 1)
     model = led.adaptation.learner if kept == "adapted" else source
     predictor = Predictor(prepared.plans, prepared.preprocessing, model.estimator, prepared.boolean)
@@ -208,11 +210,13 @@ def _estimates(
     return gate.before, along, gate
 
 
-def _decide(verdict: Verdict, gate: GateDecision | None, settings: Settings) -> tuple[str, str]:
+def _decide(verdict: Verdict, gate: GateDecision | None, loss: str | None, settings: Settings) -> tuple[str, str]:
     if gate is None:
         return "source", "no adaptation was asked for"
     if settings.keep is Keep.ADAPTED:
         return "adapted", f"the adapted model was asked for in any case; {gate.sentence}"
     if verdict.advice in (Advice.DO_NOT_ADAPT, Advice.GET_LABELS):
         return "source", f"the check advises: {verdict.advice.value}; the source model is kept"
+    if loss is not None:
+        return "source", f"{loss}; the source model is kept"
     return ("source" if gate.keep_source else "adapted"), gate.sentence

@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 from typing import Any
 
 from gradapt.errors import InputError
 from gradapt.runs.folder import load_run
 
-__all__ = ["check_mlflow", "log_run"]
+__all__ = ["check_mlflow", "log_run", "served_model"]
 
-_SERVED = Path(__file__).with_name("served.py")
+# MLflow stores a model as the code that makes it, with the run's folder beside it.
+_CODE = """from mlflow.models import set_model
+
+from gradapt.runs.tracking import served_model
+
+set_model(served_model())
+"""
 
 
 def check_mlflow() -> None:
@@ -47,16 +54,35 @@ def log_run(folder: Path, uri: str, experiment: str = "gradapt") -> str:
             for name in ("report.html", "MODEL_CARD.md", "result.json"):
                 if (folder / name).is_file():
                     mlflow.log_artifact(str(folder / name))
-            logged = mlflow.pyfunc.log_model(
-                name="model",
-                python_model=str(_SERVED),
-                artifacts={"run": str(folder.resolve())},
-                pip_requirements=[f"gradapt=={summary['gradapt']}"],
-            )
+            with tempfile.TemporaryDirectory() as place:
+                code = Path(place) / "served.py"
+                code.write_text(_CODE)
+                logged = mlflow.pyfunc.log_model(
+                    name="model",
+                    python_model=str(code),
+                    artifacts={"run": str(folder.resolve())},
+                    pip_requirements=[f"gradapt=={summary['gradapt']}"],
+                )
     except mlflow.exceptions.MlflowException as error:
         reason = str(error).strip().splitlines()[0]
         raise InputError(f"MLflow at {uri!r} did not take the run ({reason}); the folder is complete") from None
     return str(logged.model_uri)
+
+
+def served_model() -> Any:
+    """The model that MLflow serves: rows of the user's table in, ``prediction`` and ``predicted_probability`` out."""
+    import pandas as pd
+    from mlflow.pyfunc.model import PythonModel
+
+    class ServedRun(PythonModel):
+        def load_context(self, context: Any) -> None:
+            self.predictor = load_run(Path(context.artifacts["run"])).predictor
+
+        def predict(self, context: Any, model_input: pd.DataFrame, params: dict[str, Any] | None = None) -> Any:
+            labels, probability = self.predictor.predict(pd.DataFrame(model_input))
+            return pd.DataFrame({"prediction": labels, "predicted_probability": probability})
+
+    return ServedRun()
 
 
 def _metrics(summary: dict[str, Any]) -> dict[str, float]:
