@@ -12,7 +12,7 @@ from importlib.resources import files
 
 import pytest
 
-from gradapt.report.accuracy import caution, estimates, interval_chart
+from gradapt.report.accuracy import caution, estimates, interval_chart, overlaid_paths
 from gradapt.report.confidence import confidence_histogram
 from gradapt.report.map import distance_grid, domain_map
 from gradapt.report.path import class_totals, given_labels, step_bars
@@ -146,6 +146,14 @@ def test_intervals_contain_their_estimates(result):
     assert drawing.count('class="estimate') == 2
     assert [model.kept for _, model in rows] == [False, True]
     assert interval_chart([]) is None
+
+
+def test_the_ends_of_overlaid_paths_are_source_and_target():
+    path = {"accuracy": {"path": [{"position": 0.5, "estimate": 0.8}, {"position": 1.0, "estimate": 0.7}]}}
+    drawing = str(overlaid_paths([("one", path), ("two", {})]))
+    middle, end = (float(x) for x in re.findall(r'<circle[^>]* cx="([\d.]+)"', drawing))
+    assert middle == pytest.approx((48 + end) / 2)
+    assert overlaid_paths([("two", {})]) is None
 
 
 def test_overlapping_intervals_are_pointed_out(result):

@@ -111,7 +111,7 @@ def overlaid_paths(results: Sequence[tuple[str, Mapping[str, Any]]]) -> Markup |
     if not lines:
         return None
     heights = [y for *_, known in lines for _, y in known]
-    places = [x for *_, known in lines for x, _ in known]
+    places = [0.0, 1.0, *(x for *_, known in lines for x, _ in known)]
     bounds = (max(0.0, min(heights) - 0.04), min(1.0, max(heights) + 0.04))
     frame = Frame((min(places), max(places)), bounds)
     drawn = []

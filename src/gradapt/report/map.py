@@ -114,8 +114,8 @@ def _names(path: Sequence[Stop], spots: Sequence[tuple[float, float]], height: f
 
 
 def _candidates(x: float, y: float) -> list[tuple[str, float, float]]:
-    near = [("middle", x, y - 13), ("middle", x, y + 22), ("start", x + 12, y + 4), ("end", x - 12, y + 4)]
-    corners = [("start", x + 9, y - 9), ("end", x - 9, y - 9), ("start", x + 9, y + 18), ("end", x - 9, y + 18)]
+    near = [("middle", x, y - 17), ("middle", x, y + 26), ("start", x + 16, y + 4), ("end", x - 16, y + 4)]
+    corners = [("start", x + 11, y - 11), ("end", x - 11, y - 11), ("start", x + 11, y + 20), ("end", x - 11, y + 20)]
     return near + corners
 
 
