@@ -1,6 +1,7 @@
 """From a table to a folder, in Python."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -112,6 +113,35 @@ def test_the_gate_keeps_the_old_model_where_adaptation_hurts():
     assert gated.kept == "source" or gated.gate.after.value >= gated.gate.before.value
     assert asked.kept == "adapted"
     assert not gated.trusted
+
+
+def test_a_lost_class_keeps_the_old_model(monkeypatch):
+    from gradapt.runs import job
+    from gradapt.trust import AccuracyEstimate, GateDecision
+
+    # An estimate that is taken in by a model which calls everything the same.
+    sure = GateDecision(False, AccuracyEstimate(0.6, 0.5, 0.7, "x"), AccuracyEstimate(1.0, 0.9, 1.0, "x"))
+    monkeypatch.setattr(job, "keep_better", lambda *args, **options: sure)
+    whole = job.lead
+
+    def losing(source, training, *args):
+        led = whole(source, training, *args)
+        one = training.target.samples
+        lost = source.fit(one, np.zeros(len(one), dtype=int) + (np.arange(len(one)) == 0))
+        return replace(led, adaptation=replace(led.adaptation, learner=lost))
+
+    monkeypatch.setattr(job, "lead", losing)
+    done = adapt_frame(gaussians(), SETTINGS)
+    assert done.kept == "source"
+    assert done.kept_reason.startswith("adaptation lost the class '1': 55 % of the labelled rows")
+    assert not summarise(done)["accuracy"]["new"]["reliable"]
+
+
+def test_classifiers_of_the_users_choice_without_probabilities():
+    from sklearn.svm import LinearSVC
+
+    done = adapt_frame(gaussians(), replace(SETTINGS, model=LinearSVC()))
+    assert done.predictions["predicted_probability"].between(0.5, 1).all()
 
 
 def test_nothing_is_adapted_where_only_the_source_model_is_asked_for():

@@ -192,3 +192,12 @@ def test_models_from_a_file(tmp_path):
     for word in ("pca:0", "pca:x", "umap"):
         with pytest.raises(InputError, match="there is no encoder"):
             encoder_from_word(word)
+
+
+def test_most_of_scikit_learns_classifiers_can_be_stored(rng):
+    from sklearn.ensemble import VotingClassifier
+    from sklearn.neighbors import KNeighborsClassifier
+    from sklearn.svm import SVC
+
+    for model in (KNeighborsClassifier(), SVC(), VotingClassifier([("a", SVC()), ("b", KNeighborsClassifier())])):
+        check_storable(model)

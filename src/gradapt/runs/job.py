@@ -52,8 +52,12 @@ class Result:
         The path and its steps.
     gate : GateDecision or None
         None where nothing was adapted.
+    old : AccuracyEstimate
+        Of the source model on the target.
     along : dict
         Estimated accuracy at each given window of the model led there.
+    lost : str or None
+        The class that adaptation lost, in words; the estimate of the adapted model then means nothing.
     kept : str
         ``adapted`` or ``source``.
     kept_reason : str
@@ -75,6 +79,7 @@ class Result:
     gate: GateDecision | None
     old: AccuracyEstimate
     along: dict[int, AccuracyEstimate]
+    lost: str | None
     kept: str
     kept_reason: str
     predictor: Predictor
@@ -171,6 +176,7 @@ def _run(table: Table, settings: Settings, report: Progress, on_verdict: Callabl
         gate=gate,
         old=old,
         along=along,
+        lost=loss,
         kept=kept,
         kept_reason=reason,
         predictor=predictor,

@@ -7,8 +7,11 @@ short list: a file that asks for any other is refused before anything of it is b
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from gradapt.errors import InputError
 from gradapt.files import write_json
@@ -33,11 +36,16 @@ _TRUSTED = frozenset(
         "sklearn._loss.link.MultinomialLogit",
         "sklearn._loss.loss.HalfBinomialLoss",
         "sklearn._loss.loss.HalfMultinomialLoss",
+        "sklearn.calibration._CalibratedClassifier",
+        "sklearn.calibration._SigmoidCalibration",
         "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
         "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+        "sklearn.metrics._dist_metrics.EuclideanDistance64",
+        "sklearn.neighbors._kd_tree.KDTree",
         "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
         "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
         "sklearn.tree._tree.Tree",
+        "sklearn.utils._bunch.Bunch",
     }
 )
 
@@ -45,14 +53,14 @@ _TRUSTED = frozenset(
 def check_storable(model: Any) -> None:
     """Raise unless a model is made of types that can be stored and loaded safely.
 
-    Asked before a long run rather than after it.
+    Asked before a long run rather than after it, of a copy trained on a few made-up rows.
     """
     if is_network(model):
         return
     import skops.io
 
     try:
-        unknown = _unknown(skops.io.dumps(model))
+        unknown = _unknown(skops.io.dumps(_tried(model)))
     except Exception as error:
         raise InputError(f"{type(model).__name__} cannot be stored without pickle ({error})") from None
     if unknown:
@@ -60,6 +68,18 @@ def check_storable(model: Any) -> None:
             f"a model with parts of type {unknown[0]} cannot be stored safely; build it from scikit-learn's own "
             "classifiers, or use gradapt's TorchClassifier"
         )
+
+
+def _tried(model: Any) -> Any:
+    from sklearn.base import clone
+
+    samples = np.random.default_rng(0).normal(size=(60, 4))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return clone(model).fit(samples, (samples[:, 0] > 0).astype(int))
+    except Exception:  # a classifier that cannot live on so little is looked at as it is
+        return model
 
 
 def save_predictor(predictor: Predictor, folder: Path) -> list[Path]:

@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.special import softmax
 
+from gradapt.learners import as_learner
 from gradapt.runs.columns import ColumnPlan, Kind, conform
 from gradapt.runs.preprocess import as_matrix
 from gradapt.runs.read import Table
@@ -44,8 +46,13 @@ class Predictor:
     def predict(self, frame: pd.DataFrame) -> tuple[NDArray[Any], NDArray[np.float64]]:
         """Labels and their probabilities, for a frame with the columns of the training table."""
         features = as_matrix(self.preprocessing, conform(frame, self.plans))
-        probabilities = np.asarray(self.model.predict_proba(features), dtype=np.float64)
-        labels = np.asarray(self.model.classes_)[probabilities.argmax(axis=1)]
+        classes = np.asarray(self.model.classes_)
+        if hasattr(self.model, "predict_proba"):
+            probabilities = np.asarray(self.model.predict_proba(features), dtype=np.float64)
+        else:
+            # Scores of a classifier without probabilities, brought to sum 1; they are not calibrated.
+            probabilities = softmax(as_learner(self.model, classes).logits(features), axis=1)
+        labels = classes[probabilities.argmax(axis=1)]
         return labels.astype(bool) if self.boolean else labels, probabilities.max(axis=1)
 
     def predict_table(

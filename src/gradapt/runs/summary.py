@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import platform
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -130,6 +130,8 @@ def _domains(result: Result) -> list[dict[str, Any]]:
 
 def _accuracy(result: Result) -> dict[str, Any]:
     new = result.gate.after if result.gate is not None else result.old
+    if result.lost is not None:
+        new = replace(new, reliable=False)
     last = len(result.prepared.sample) - 1
     along = [{"position": number / last, **_estimate(estimate)} for number, estimate in sorted(result.along.items())]
     return {"old": _estimate(result.old), "new": _estimate(new), "path": along}
