@@ -80,7 +80,7 @@ def main() -> None:
         result = json.loads(text)
         processor = resource.getrusage(resource.RUSAGE_CHILDREN)
         print(f"adapt:   {seconds:.0f} s ({processor.ru_utime + processor.ru_stime:.0f} s of processor time)")
-        print(f"         {result['kept']} model kept, {result['data']['n_target']:,} rows predicted")
+        print(f"         {result['data']['n_target']:,} rows predicted; {result['kept_reason']}")
         for sentence in result["sampled"]:
             print(f"         {sentence}")
         seconds, _ = timed(["predict", "RUN", "big.parquet", "-o", "all.parquet"], folder)
