@@ -18,6 +18,9 @@ __all__ = ["CarriedLabels", "carry"]
 
 # A witness that may be off by more than this is not asked where another one is at hand.
 _LARGEST_EXPECTED_ERROR = 0.1
+# Mass that the votes may move between classes. Plans conserve class mass, so whatever moves was voted away:
+# classes that overlap end as one class, and a model that collapsed with them would agree.
+_LARGEST_DRAIN = 0.2
 
 
 @dataclass(frozen=True)
@@ -136,13 +139,25 @@ class _Prepared:
         """Whether the known accuracy of carried labels on the source keeps that error below ten points."""
         return self.expected_error <= _LARGEST_EXPECTED_ERROR
 
+    def reliable_at(self, number: int) -> bool:
+        """The same, and on the way to this domain the votes have not drained one class into another."""
+        return self.reliable and max(self._drain(i) for i in range(number + 1)) <= _LARGEST_DRAIN
+
+    def _drain(self, number: int) -> float:
+        """Total variation between the source's class shares, which plans conserve, and those after the votes."""
+        size = self.view.n_classes
+        shares = [np.bincount(codes, minlength=size) / len(codes) for codes in (self.view.codes, self.labels[number])]
+        return float(0.5 * np.abs(shares[0] - shares[1]).sum())
+
     def estimate(self, learner: Learner, number: int, *, adapted: bool) -> AccuracyEstimate:
         own = predictions(learner, self.view, number)
         rate = float((own == self.labels[number]).mean())
         width = spread((rate, len(own)), (self.source_agreement, len(self.view.held_rows)))
         # Plans noisier than on the source itself may have carried labels astray; the vote hides how many.
         astray = sum(max(noise - self.source_noise, 0.0) for noise in self.noise[1 : number + 1])
-        return AccuracyEstimate.around(rate, width + abs(self.bias) + astray, "carried labels", self.reliable)
+        return AccuracyEstimate.around(
+            rate, width + abs(self.bias) + astray, "carried labels", self.reliable_at(number)
+        )
 
 
 def _some(n: int, most: int, rng: np.random.Generator) -> NDArray[np.int64]:

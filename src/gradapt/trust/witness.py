@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
 
 from gradapt.learners import Learner
 from gradapt.trust.accuracy import AccuracyEstimate, PreparedEstimator, predictions, spread
@@ -15,7 +17,7 @@ __all__ = ["BestWitness"]
 
 @dataclass(frozen=True)
 class BestWitness:
-    """Asks `CarriedLabels`, or `Agreement` where carried labels fail on the source itself.
+    """Asks `CarriedLabels`, or `Agreement` where carried labels fail on the source or lose a class on the way.
 
     In the second case nothing speaks for the labels that adaptation changed: an adapted model is
     credited with the source model's estimate where it says the same, and with chance where it
@@ -31,9 +33,24 @@ class BestWitness:
     otherwise: Agreement = field(default_factory=Agreement)
 
     def prepare(self, view: PathView) -> PreparedEstimator:
-        """Calibrate the first and, only if it is not reliable, the other."""
-        prepared = self.first.prepare(view)
-        return prepared if prepared.reliable else _Unproven(view, self.otherwise.prepare(view))
+        """Calibrate the first and, only for domains where it is not reliable, the other."""
+        return _Best(view, self.first.prepare(view), self.otherwise)
+
+
+@dataclass(eq=False)
+class _Best:
+    view: PathView
+    carried: Any
+    otherwise: Agreement
+
+    @cached_property
+    def unproven(self) -> _Unproven:
+        return _Unproven(self.view, self.otherwise.prepare(self.view))
+
+    def estimate(self, learner: Learner, number: int, *, adapted: bool) -> AccuracyEstimate:
+        witness = self.carried if self.carried.reliable_at(number) else self.unproven
+        estimate: AccuracyEstimate = witness.estimate(learner, number, adapted=adapted)
+        return estimate
 
 
 @dataclass(frozen=True, eq=False)
