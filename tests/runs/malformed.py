@@ -112,7 +112,7 @@ FILES = [
 def malformed(draw: st.DrawFn) -> tuple[pd.DataFrame, str, list[str], int]:
     """A frame, how to write it, what was done to it, and a seed."""
     seed = draw(st.integers(0, 2**16))
-    frame = sound(seed, draw(st.sampled_from([20, 40, 80])))
+    frame = sound(seed, draw(st.sampled_from([20, 150, 150])))
     names = draw(st.lists(st.sampled_from(sorted(CHANGES)), min_size=1, max_size=3, unique=True))
     for name in names:
         try:

@@ -99,8 +99,10 @@ def test_large_windows_are_sampled_for_training_but_never_for_prediction():
     settings = Settings(label="kind", order=RowPosition(), windows=ByQuantile(2), n_generated=1, limits=Limits(100, 40))
     sampled = adapt_frame(gaussians(n=120), settings)
     assert len(sampled.predictions) == 180
-    assert any("models were trained on 100 of 180 rows" in sentence for sentence in sampled.prepared.sampled)
-    assert any("plans and checks looked at 40 of 100 rows" in sentence for sentence in sampled.prepared.sampled)
+    assert sampled.prepared.sampled[-2:] == [
+        "models were trained on 100 rows of a window; 2 of 2 windows have more (180)",
+        "plans and checks looked at 40 rows of a window; 2 of 2 windows have more (100)",
+    ]
 
 
 def test_the_gate_keeps_the_old_model_where_adaptation_hurts():

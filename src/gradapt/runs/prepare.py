@@ -74,7 +74,8 @@ def prepare(table: Table, settings: Settings) -> Prepared:
         samples = matrix[np.searchsorted(chosen, rows)]
         domains.append(Domain(samples, labels=labels.values if number == 0 else None, name=window.name))
     training = DomainSequence(domains)
-    sample = DomainSequence([_reduced(domain, settings, said) for domain in training])
+    sample = DomainSequence([_reduced(domain, settings) for domain in training])
+    said += _sampling("plans and checks looked at", settings.limits.transport, [len(domain) for domain in training])
     return Prepared(windows, plans, preprocessing, training, sample, labels.boolean, said)
 
 
@@ -112,14 +113,15 @@ def _sampled_rows(
     """Rows of each window to train on, ascending, and the labels of the first."""
     most = max(100, min(settings.limits.training, _MOST_ROWS // len(windows)))
     parts = []
+    n_labelled = len(labels.rows)
     for number, window in enumerate(windows):
         rows = labels.rows if number == 0 else window.rows
         kept = _some(len(rows), most, derive_seed(settings.seed, "rows", number))
-        if len(kept) < len(rows):
-            said.append(f"window {window.name}: models were trained on {len(kept)} of {len(rows)} rows")
         if number == 0:
             labels = Labels(labels.rows[kept], labels.values[kept], labels.boolean)
         parts.append(rows[kept])
+    sizes = [n_labelled, *(len(window.rows) for window in windows[1:])]
+    said += _sampling("models were trained on", most, sizes)
     if len(np.unique(labels.values)) < 2:
         raise InputError("only one class is left in the sample of the first window; raise the number of training rows")
     return parts, labels
@@ -133,12 +135,20 @@ def _gather(table: Table, parts: list[NDArray[np.int64]], names: list[str]) -> t
     return whole.reset_index(drop=True), chosen
 
 
-def _reduced(domain: Domain, settings: Settings, said: list[str]) -> Domain:
+def _reduced(domain: Domain, settings: Settings) -> Domain:
     kept = _some(len(domain), settings.limits.transport, derive_seed(settings.seed, "transport", domain.name))
     if len(kept) == len(domain):
         return domain
-    said.append(f"window {domain.name}: plans and checks looked at {len(kept)} of {len(domain)} rows")
     return Domain(domain.samples[kept], None if domain.labels is None else domain.labels[kept], name=domain.name)
+
+
+def _sampling(what: str, most: int, sizes: list[int]) -> list[str]:
+    """One sentence on the windows that were too large to be used whole."""
+    large = [size for size in sizes if size > most]
+    if not large:
+        return []
+    span = f"{min(large):,}" if min(large) == max(large) else f"{min(large):,} to {max(large):,}"
+    return [f"{what} {most:,} rows of a window; {len(large)} of {len(sizes)} windows have more ({span})"]
 
 
 def _some(n: int, most: int, seed: int) -> NDArray[np.int64]:
