@@ -72,6 +72,10 @@ def assign(provider: CostProvider, *, progress: Progress | None = None, budget: 
     # Lists made at today's prices reach furthest: hardly a search below then has to ask for more.
     state.relist(provider, np.arange(n))
     finish(provider, state, progress, budget=budget)
+    # The paths raised some prices far above those that lists were made at. Whoever goes on from here, to
+    # refine the costs, needs bounds that reach beyond the row's own best.
+    reach = state.lists.tau - state.u
+    state.relist(provider, np.flatnonzero(reach < 0.5 * np.median(reach)))
     return state
 
 
