@@ -351,6 +351,28 @@ def plot(comparison: Record, path: Path) -> None:
     figure.savefig(path)
 
 
+def show(results: Record) -> None:
+    """The comparison as a table with its exponents, the other parts a line each."""
+    if "cpu" in results:
+        print(
+            f"{'n':>8}{'gradapt s':>11}{'proven s':>10}{'ot.emd s':>10}{'ratio':>7}{'GiB':>7}{'emd GiB':>9}{'gap':>9}"
+        )
+        for row in results["cpu"]["rows"]:
+            ours, pot = row["ours"], row["pot"]
+            print(
+                f"{row['n']:>8,}{ours['seconds']:>11.2f}{ours['with certificate']:>10.2f}{pot['seconds']:>10.2f}"
+                f"{row['speed-up']:>6.1f}x{ours['peak']:>7.2f}{pot['peak']:>9.2f}{ours['gap']:>9.0e}"
+            )
+        for name, value in results["cpu"].items():
+            if name.endswith("exponent"):
+                print(f"{name}: n^{value:.2f}")
+    for part, found in results.items():
+        if part not in ("cpu", "versions"):
+            for record in found if isinstance(found, list) else [found]:
+                print(f"{part}: " + ", ".join(f"{key} {value}" for key, value in record.items()))
+    print(json.dumps(results["versions"]))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parts = ["cpu", "conv", "large", "million", "hostile", "gpu", "gpu-million"]
@@ -382,9 +404,8 @@ def main() -> None:
         results["gpu"] = measure_gpu([10_000, 50_000])
     if "gpu-million" in parts:
         results["gpu million"] = measure_million(1_000_000, 32, 50_000, "cuda")
-    text = json.dumps(results, indent=1)
-    (options.out / "transport.json").write_text(text)
-    print(text)
+    (options.out / "transport.json").write_text(json.dumps(results, indent=1))
+    show(results)
 
 
 if __name__ == "__main__":
