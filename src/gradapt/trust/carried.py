@@ -18,9 +18,9 @@ __all__ = ["CarriedLabels", "carry"]
 
 # A witness that may be off by more than this is not asked where another one is at hand.
 _LARGEST_EXPECTED_ERROR = 0.1
-# Mass that the votes may move between classes. Plans conserve class mass, so whatever moves was voted away:
-# classes that overlap end as one class, and a model that collapsed with them would agree.
-_LARGEST_DRAIN = 0.2
+# Plans conserve the mass of each class; votes need not. A class that keeps less than this share of its mass
+# has been voted away, and a model that lost it as well would seem right everywhere.
+_LEAST_KEPT = 0.1
 
 
 @dataclass(frozen=True)
@@ -140,14 +140,14 @@ class _Prepared:
         return self.expected_error <= _LARGEST_EXPECTED_ERROR
 
     def reliable_at(self, number: int) -> bool:
-        """The same, and on the way to this domain the votes have not drained one class into another."""
-        return self.reliable and max(self._drain(i) for i in range(number + 1)) <= _LARGEST_DRAIN
+        """The same, and on the way to this domain the votes have not lost a class."""
+        return self.reliable and min(self._least_kept(i) for i in range(number + 1)) >= _LEAST_KEPT
 
-    def _drain(self, number: int) -> float:
-        """Total variation between the source's class shares, which plans conserve, and those after the votes."""
+    def _least_kept(self, number: int) -> float:
+        """The smallest ratio of a class's share after the votes to its share in the source, which plans conserve."""
         size = self.view.n_classes
-        shares = [np.bincount(codes, minlength=size) / len(codes) for codes in (self.view.codes, self.labels[number])]
-        return float(0.5 * np.abs(shares[0] - shares[1]).sum())
+        source, voted = (np.bincount(c, minlength=size) / len(c) for c in (self.view.codes, self.labels[number]))
+        return float((voted / source).min())
 
     def estimate(self, learner: Learner, number: int, *, adapted: bool) -> AccuracyEstimate:
         own = predictions(learner, self.view, number)
