@@ -134,8 +134,9 @@ def run_phase(
         lists.idx, lists.cost, lists.length, lists.tau, state.prices, state.owner, state.partner, eps, queue
     )
     counts = np.array([0, free, 0, 0], np.int64)
-    # The last few rows of a phase cost many small scans: the next phase, or the finish, takes them along.
-    leave = n // 1000
+    # The last few rows of a phase cost many small scans: the next phase takes them along. Behind the last one
+    # there is only the finish, to which they would be its longest searches.
+    leave = 0 if final else n // 1000
     while True:
         while bid(
             queue, counts, parked, lists.idx, lists.cost, lists.length, lists.tau,
