@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,15 +12,10 @@ from torch import Tensor, nn
 
 from gradapt.errors import InputError
 from gradapt.learners.torch_samples import Samples
+from gradapt.learners.torch_steps import OptimiserFactory, Steps
 from gradapt.learners.torch_stopping import EarlyStopping, Stopper, loss_of
 
-__all__ = ["Adam", "EarlyStopping", "Recipe", "Trainer", "seeded"]
-
-OptimiserFactory = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
-
-# Captured steps kept at a time; each batch size has its own.
-_MOST_GRAPHS = 12
-_WARM_UP_STEPS = 3
+__all__ = ["Adam", "EarlyStopping", "OptimiserFactory", "Recipe", "Trainer", "seeded"]
 
 
 @dataclass(frozen=True)
@@ -95,15 +90,8 @@ class Trainer:
     def __init__(self, module: nn.Module, recipe: Recipe, *, capture: bool | None = None) -> None:
         self.module = module
         self.recipe = recipe
-        self.parameters = [p for p in module.parameters() if p.requires_grad]
-        if not self.parameters:
-            raise InputError("the module has no parameters to train; cut the encoder at an earlier layer")
-        self.device = self.parameters[0].device
-        self.optimiser = recipe.optimiser(self.parameters)
-        self._fresh = True
-        can_capture = all(group.get("capturable", False) for group in self.optimiser.param_groups)
-        self.capture = self.device.type == "cuda" and can_capture if capture is None else capture
-        self._graphs: dict[tuple[Any, ...], _CapturedStep] = {}
+        self.steps = Steps(module, self._loss, recipe.optimiser, capture=capture)
+        self.device, self.capture = self.steps.device, self.steps.capture
 
     def train(
         self,
@@ -131,7 +119,7 @@ class Trainer:
         epochs : int, optional
             Other than the recipe's.
         """
-        self._renew_optimiser()
+        self.steps.begin()
         if weights is not None:
             weights = weights * (len(weights) / weights.sum())
         n_epochs = self.recipe.epochs if epochs is None else epochs
@@ -157,88 +145,7 @@ class Trainer:
             if len(chosen[part]) == 1 and len(places) > 1:
                 continue  # BatchNorm cannot learn from a single sample
             batch = samples.take(chosen[part])
-            self._step(batch, targets[part], None if shares is None else shares[part])
+            self.steps.take(batch, targets[part], None if shares is None else shares[part])
 
-    def _step(self, batch: Tensor, labels: Tensor, weights: Tensor | None) -> None:
-        if not self.capture:
-            self._eager_step(batch, labels, weights)
-            return
-        key = (batch.shape, labels.shape, labels.dtype, weights is not None)
-        step = self._graphs.get(key)
-        if step is None and len(self._graphs) < _MOST_GRAPHS:
-            step = self._graphs[key] = _CapturedStep(self, batch, labels, weights)
-        if step is None:
-            self._eager_step(batch, labels, weights)
-        else:
-            step.replay(batch, labels, weights)
-
-    def _eager_step(self, batch: Tensor, labels: Tensor, weights: Tensor | None) -> None:
-        self.optimiser.zero_grad(set_to_none=True)
-        loss_of(self.module(batch), labels, weights).backward()  # type: ignore[no-untyped-call]
-        self.optimiser.step()
-
-    def _renew_optimiser(self) -> None:
-        if self._fresh:
-            self._fresh = False
-        elif isinstance(self.optimiser, torch.optim.Adam):
-            # Adam begins with zeros everywhere; captured steps keep pointing to these tensors.
-            for state in self.optimiser.state.values():
-                for value in state.values():
-                    value.zero_()
-        else:
-            self.optimiser = self.recipe.optimiser(self.parameters)
-            self._graphs.clear()
-
-
-class _CapturedStep:
-    """One training step as a CUDA graph over fixed input buffers."""
-
-    def __init__(self, trainer: Trainer, batch: Tensor, labels: Tensor, weights: Tensor | None) -> None:
-        self.batch, self.labels = batch.clone(), labels.clone()
-        self.weights = None if weights is None else weights.clone()
-        saved = _snapshot(trainer)
-        side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            # Libraries choose their kernels in the first calls, which must not be captured.
-            for _ in range(_WARM_UP_STEPS):
-                trainer._eager_step(self.batch, self.labels, self.weights)
-        torch.cuda.current_stream().wait_stream(side)
-        trainer.optimiser.zero_grad(set_to_none=True)
-        self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
-            loss_of(trainer.module(self.batch), self.labels, self.weights).backward()  # type: ignore[no-untyped-call]
-            trainer.optimiser.step()
-        _put_back(trainer, saved)
-
-    def replay(self, batch: Tensor, labels: Tensor, weights: Tensor | None) -> None:
-        self.batch.copy_(batch)
-        self.labels.copy_(labels)
-        if self.weights is not None and weights is not None:
-            self.weights.copy_(weights)
-        self.graph.replay()
-
-
-def _snapshot(trainer: Trainer) -> tuple[dict[str, Tensor], list[dict[str, Tensor]]]:
-    weights = {name: value.detach().clone() for name, value in trainer.module.state_dict().items()}
-    states = [
-        {key: value.clone() for key, value in trainer.optimiser.state[p].items()}
-        if p in trainer.optimiser.state
-        else {}
-        for p in trainer.parameters
-    ]
-    return weights, states
-
-
-@torch.no_grad()
-def _put_back(trainer: Trainer, saved: tuple[dict[str, Tensor], list[dict[str, Tensor]]]) -> None:
-    """Undo the warm-up in place: captured steps point to these very tensors."""
-    weights, states = saved
-    for name, value in trainer.module.state_dict().items():
-        value.copy_(weights[name])
-    for parameter, state in zip(trainer.parameters, states, strict=True):
-        for key, value in trainer.optimiser.state[parameter].items():
-            if key in state:
-                value.copy_(state[key])
-            else:
-                value.zero_()
+    def _loss(self, batch: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:
+        return loss_of(self.module(batch), labels, weights)

@@ -1,0 +1,140 @@
+"""Steps of an optimiser on a loss, captured once as a CUDA graph and replayed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from gradapt.errors import InputError
+
+__all__ = ["OptimiserFactory", "Steps"]
+
+OptimiserFactory = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
+
+# Captured steps kept at a time; each batch size has its own.
+_MOST_GRAPHS = 12
+_WARM_UP_STEPS = 3
+
+
+class Steps:
+    """Takes training steps again and again, each training with a new optimiser.
+
+    On CUDA the step (forward, backward, update) is captured as a graph for each shape of
+    the inputs and replayed, so that launches do not dominate; the capture is kept between
+    trainings, whose weights are loaded in place.
+
+    Parameters
+    ----------
+    module : nn.Module
+        All that the loss trains or changes, trained in place.
+    loss : callable
+        From the inputs of a step to a loss; where it is captured, without a look at values on the host.
+    optimiser : callable
+        From parameters to an optimiser.
+    capture : bool or None
+        Whether to capture the step; None: on CUDA, where the optimiser can be captured.
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        loss: Callable[..., Tensor],
+        optimiser: OptimiserFactory,
+        *,
+        capture: bool | None = None,
+    ) -> None:
+        self.module, self.loss, self.make_optimiser = module, loss, optimiser
+        self.parameters = [p for p in module.parameters() if p.requires_grad]
+        if not self.parameters:
+            raise InputError("the module has no parameters to train; cut the encoder at an earlier layer")
+        self.device = self.parameters[0].device
+        self.optimiser = optimiser(self.parameters)
+        self._fresh = True
+        can_capture = all(group.get("capturable", False) for group in self.optimiser.param_groups)
+        self.capture = self.device.type == "cuda" and can_capture if capture is None else capture
+        self._graphs: dict[tuple[Any, ...], _CapturedStep] = {}
+
+    def begin(self) -> None:
+        """A new optimiser, before a training."""
+        if self._fresh:
+            self._fresh = False
+        elif isinstance(self.optimiser, torch.optim.Adam):
+            # Adam begins with zeros everywhere; captured steps keep pointing to these tensors.
+            for state in self.optimiser.state.values():
+                for value in state.values():
+                    value.zero_()
+        else:
+            self.optimiser = self.make_optimiser(self.parameters)
+            self._graphs.clear()
+
+    def take(self, *inputs: Tensor | None) -> None:
+        """One step on these inputs."""
+        if not self.capture:
+            self.take_eagerly(*inputs)
+            return
+        key = tuple(None if value is None else (value.shape, value.dtype) for value in inputs)
+        step = self._graphs.get(key)
+        if step is None and len(self._graphs) < _MOST_GRAPHS:
+            step = self._graphs[key] = _CapturedStep(self, inputs)
+        if step is None:
+            self.take_eagerly(*inputs)
+        else:
+            step.replay(inputs)
+
+    def take_eagerly(self, *inputs: Tensor | None) -> None:
+        self.optimiser.zero_grad(set_to_none=True)
+        self.loss(*inputs).backward()  # type: ignore[no-untyped-call]
+        self.optimiser.step()
+
+
+class _CapturedStep:
+    """One training step as a CUDA graph over fixed input buffers."""
+
+    def __init__(self, steps: Steps, inputs: tuple[Tensor | None, ...]) -> None:
+        self.buffers = [None if value is None else value.clone() for value in inputs]
+        saved = _snapshot(steps)
+        side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            # Libraries choose their kernels in the first calls, which must not be captured.
+            for _ in range(_WARM_UP_STEPS):
+                steps.take_eagerly(*self.buffers)
+        torch.cuda.current_stream().wait_stream(side)
+        steps.optimiser.zero_grad(set_to_none=True)
+        self.graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(self.graph):
+            steps.loss(*self.buffers).backward()  # type: ignore[no-untyped-call]
+            steps.optimiser.step()
+        _put_back(steps, saved)
+
+    def replay(self, inputs: tuple[Tensor | None, ...]) -> None:
+        for buffer, value in zip(self.buffers, inputs, strict=True):
+            if buffer is not None and value is not None:
+                buffer.copy_(value)
+        self.graph.replay()
+
+
+def _snapshot(steps: Steps) -> tuple[dict[str, Tensor], list[dict[str, Tensor]]]:
+    weights = {name: value.detach().clone() for name, value in steps.module.state_dict().items()}
+    states = [
+        {key: value.clone() for key, value in steps.optimiser.state[p].items()} if p in steps.optimiser.state else {}
+        for p in steps.parameters
+    ]
+    return weights, states
+
+
+@torch.no_grad()
+def _put_back(steps: Steps, saved: tuple[dict[str, Tensor], list[dict[str, Tensor]]]) -> None:
+    """Undo the warm-up in place: captured steps point to these very tensors."""
+    weights, states = saved
+    for name, value in steps.module.state_dict().items():
+        value.copy_(weights[name])
+    for parameter, state in zip(steps.parameters, states, strict=True):
+        for key, value in steps.optimiser.state[parameter].items():
+            if key in state:
+                value.copy_(state[key])
+            else:
+                value.zero_()
