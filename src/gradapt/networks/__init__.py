@@ -4,17 +4,22 @@ from gradapt.networks.cuts import INPUT, layer_names, split
 from gradapt.networks.images import conv_net, paper_conv_net, reference_conv_net
 from gradapt.networks.spec import build, describe
 from gradapt.networks.tables import mlp
+from gradapt.networks.vae import ConvVAE, fit_vae, kl_divergence, vae_loss
 from gradapt.networks.wide import WideLinear
 
 __all__ = [
     "INPUT",
+    "ConvVAE",
     "WideLinear",
     "build",
     "conv_net",
     "describe",
+    "fit_vae",
+    "kl_divergence",
     "layer_names",
     "mlp",
     "paper_conv_net",
     "reference_conv_net",
     "split",
+    "vae_loss",
 ]
