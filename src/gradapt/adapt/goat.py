@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gradapt.adapt.gradual import GradualMethod, GradualSelfTraining
-from gradapt.adapt.path import Path, generate_path
+from gradapt.adapt.path import generate_path, make_plans
 from gradapt.adapt.records import Adaptation, OnStep, StepRecord
 from gradapt.domains import DomainSequence
 from gradapt.learners import Learner
-from gradapt.transport import Solver
+from gradapt.transport import Plan, Solver
 from gradapt.transport.cutoffs import Cutoff
 
 __all__ = ["GOAT"]
@@ -42,20 +42,37 @@ class GOAT:
 
     def adapt(self, learner: Learner, sequence: DomainSequence, on_step: OnStep | None = None) -> Adaptation:
         """Lead a learner, fitted on the source of the sequence, to its target."""
+        return self.adapt_on(learner, self.ground(learner, sequence), on_step)
+
+    def ground(self, learner: Learner, sequence: DomainSequence) -> DomainSequence:
+        """The domains in the space to generate in, without labels but the source's."""
         sequence = sequence.masked()
         if not self.feature_space:
-            return self.method.adapt(learner, self._path(sequence), on_step)
-        encoded = DomainSequence([domain.with_samples(learner.encode(domain.samples)) for domain in sequence])
+            return sequence
+        return DomainSequence([domain.with_samples(learner.encode(domain.samples)) for domain in sequence])
+
+    def plans(self, ground: DomainSequence) -> tuple[Plan, ...]:
+        """The plans between neighbours, which do not depend on ``n_generated``."""
+        return make_plans(ground, solver=self.solver, cost=self.cost, cutoffs=tuple(self.cutoffs))
+
+    def adapt_on(
+        self,
+        learner: Learner,
+        ground: DomainSequence,
+        on_step: OnStep | None = None,
+        plans: tuple[Plan, ...] | None = None,
+    ) -> Adaptation:
+        """`adapt` with what `ground`, and perhaps `plans`, made before: several runs can share both."""
+        path = generate_path(
+            ground, self.n_generated, solver=self.solver, cost=self.cost, cutoffs=tuple(self.cutoffs), plans=plans
+        )
+        if not self.feature_space:
+            return self.method.adapt(learner, path, on_step)
         report: OnStep | None = None
         if on_step is not None:
             # Whoever watches gets the whole model, not its head alone.
             def report(record: StepRecord, head: Learner) -> None:
                 on_step(record, learner.with_head(head))
 
-        adapted = self.method.adapt(learner.head(), self._path(encoded), report)
+        adapted = self.method.adapt(learner.head(), path, report)
         return Adaptation(learner.with_head(adapted.learner), adapted.records, adapted.plans)
-
-    def _path(self, sequence: DomainSequence) -> Path:
-        return generate_path(
-            sequence, self.n_generated, solver=self.solver, cost=self.cost, cutoffs=tuple(self.cutoffs)
-        )

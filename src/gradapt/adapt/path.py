@@ -15,7 +15,7 @@ from gradapt.seeds import derive_seed
 from gradapt.transport import Plan, Solver, interpolate, transport, wasserstein
 from gradapt.transport.cutoffs import Cutoff
 
-__all__ = ["Path", "PathStep", "generate_path", "given_path"]
+__all__ = ["Path", "PathStep", "generate_path", "given_path", "make_plans"]
 
 # Shifts between given domains are measured on at most this many samples of each.
 _SHIFT_SAMPLES = 2_000
@@ -55,6 +55,34 @@ def given_path(sequence: DomainSequence, *, measure_shift: bool = True) -> Path:
     return Path(sequence.source, tuple(steps))
 
 
+def make_plans(
+    sequence: DomainSequence,
+    *,
+    solver: Solver | None = None,
+    cost: Any = None,
+    cutoffs: tuple[Cutoff, ...] = (),
+) -> tuple[Plan, ...]:
+    """The plans between neighbours; they are the same for every number of generated domains.
+
+    Parameters are those of `generate_path`.
+
+    Examples
+    --------
+    >>> plans = make_plans(DomainSequence([Domain([[0.0], [1.0]], [0, 1]), Domain([[5.0], [4.0]])]))
+    >>> plans[0].rows.tolist(), plans[0].cols.tolist()
+    ([0, 1], [1, 0])
+    """
+    label_scores = _one_hot(sequence.source)
+    plans = []
+    for before, after in pairwise(sequence):
+        plan = transport(before.samples, after.samples, before.weights, after.weights, solver, cost=cost)
+        for cutoff in cutoffs:
+            plan = cutoff.apply(plan, label_scores)
+        label_scores = plan.push(label_scores)
+        plans.append(plan)
+    return tuple(plans)
+
+
 def generate_path(
     sequence: DomainSequence,
     n_generated: int,
@@ -62,6 +90,7 @@ def generate_path(
     solver: Solver | None = None,
     cost: Any = None,
     cutoffs: tuple[Cutoff, ...] = (),
+    plans: tuple[Plan, ...] | None = None,
 ) -> Path:
     """Fill the gap between each two neighbouring domains along the Wasserstein geodesic.
 
@@ -79,6 +108,9 @@ def generate_path(
         As for `transport`.
     cutoffs : tuple of Cutoff
         Applied to every plan in turn.
+    plans : tuple of Plan, optional
+        What `make_plans` made of this sequence before; ``solver``, ``cost`` and ``cutoffs``
+        then have no effect. With nothing to generate they only measure the shifts.
 
     Examples
     --------
@@ -88,20 +120,17 @@ def generate_path(
     """
     if not isinstance(n_generated, int | np.integer) or isinstance(n_generated, bool) or n_generated < 0:
         raise InputError(f"n_generated must be a whole number >= 0, got {n_generated!r}")
-    if n_generated == 0:
+    if n_generated == 0 and plans is None:
         return given_path(sequence)
-    label_scores = _one_hot(sequence.source)
-    steps: list[PathStep] = []
-    plans = []
+    if plans is None:
+        plans = make_plans(sequence, solver=solver, cost=cost, cutoffs=cutoffs)
     n_pairs = len(sequence) - 1
-    for number, (before, after) in enumerate(pairwise(sequence)):
-        plan = transport(before.samples, after.samples, before.weights, after.weights, solver, cost=cost)
-        for cutoff in cutoffs:
-            plan = cutoff.apply(plan, label_scores)
-        label_scores = plan.push(label_scores)
-        plans.append(plan)
+    if len(plans) != n_pairs:
+        raise InputError(f"{len(sequence)} domains need {n_pairs} plans, one for each two neighbours; got {len(plans)}")
+    steps: list[PathStep] = []
+    for number, ((before, after), plan) in enumerate(zip(pairwise(sequence), plans, strict=True)):
         steps += _steps_between(before, after, plan, n_generated, number, n_pairs)
-    return Path(sequence.source, tuple(steps), tuple(plans))
+    return Path(sequence.source, tuple(steps), plans if n_generated else ())
 
 
 def _steps_between(
