@@ -1,0 +1,105 @@
+"""What a rival sees of one training step, and what a rival is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from gradapt.errors import InputError
+
+__all__ = ["Outputs", "Pair", "Rival", "check_strength"]
+
+
+class Outputs(NamedTuple):
+    """Flattened features and scores of both sides."""
+
+    features0: Tensor
+    features1: Tensor
+    scores0: Tensor
+    scores1: Tensor
+
+
+@dataclass(eq=False)
+class Pair:
+    """A labelled and an unlabelled batch, and the networks they go through.
+
+    Attributes
+    ----------
+    encoder, head : nn.Module
+        The two parts of the trained network.
+    extra : nn.Module
+        The rival's own networks, trained along.
+    x0 : tensor
+        Labelled batch.
+    y0 : int tensor
+        Its class numbers.
+    x1 : tensor
+        Unlabelled batch.
+    progress : tensor without dimensions
+        Share of the training that is done; a tensor, so that a captured step sees it change.
+    prepared : tensor or None
+        What the rival's `prepare` returned.
+    """
+
+    encoder: nn.Module
+    head: nn.Module
+    extra: nn.Module
+    x0: Tensor
+    y0: Tensor
+    x1: Tensor
+    progress: Tensor
+    prepared: Tensor | None = None
+
+    def scores(self, x: Tensor) -> Tensor:
+        scores: Tensor = self.head(self.encoder(x))
+        return scores
+
+    def outputs(self) -> Outputs:
+        """Both batches through the whole network in one pass.
+
+        The original methods stack both batches as well. Normalisation layers then see the
+        mixture of both domains in training, which is what their running statistics hold in
+        evaluation; two passes would normalise each domain by itself in training alone.
+        """
+        n0 = len(self.x0)
+        features = self.encoder(torch.cat([self.x0, self.x1]))
+        scores = self.head(features)
+        flat = features.flatten(1)
+        return Outputs(flat[:n0], flat[n0:], scores[:n0], scores[n0:])
+
+
+class Rival(Protocol):
+    """One loss over paired batches, and the networks it needs.
+
+    What is captured as a CUDA graph must not look at values on the host, so losses have
+    fixed shapes: weights instead of selections.
+    """
+
+    #: Whether nothing is adapted where the encoder has no parameters.
+    aligns_features: ClassVar[bool]
+
+    def networks(self, n_features: int, n_classes: int) -> nn.Module:
+        """The rival's own networks, trained along; an empty module if it has none."""
+        ...
+
+    def prepare(self, pair: Pair) -> Tensor | None:
+        """Before each step, in evaluation mode and without gradients; of the same shape at each step."""
+        ...
+
+    def loss(self, pair: Pair) -> Tensor:
+        """The whole loss: classification and alignment."""
+        ...
+
+
+def check_strength(value: Any, name: str) -> None:
+    """Raise unless a term's weight is a finite number of at least 0, where 0 switches the term off."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be a number >= 0, got {value!r}") from None
+    if not (isfinite(number) and number >= 0):
+        raise InputError(f"{name} must be a finite number >= 0 (0 switches the term off), got {value!r}")
