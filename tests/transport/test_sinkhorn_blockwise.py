@@ -1,13 +1,14 @@
-"""Sinkhorn in blocks gives the plan that Sinkhorn on the whole matrix gives."""
+"""Sinkhorn in blocks, and on a device with all costs held, gives the plan that Sinkhorn on the whole matrix gives."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from gradapt.transport import Problem, Sinkhorn, entropic, solve
+from gradapt.transport import Problem, Sinkhorn, device_entropic, entropic, solve
 from gradapt.transport import problem as problem_module
 from gradapt.transport.blockwise import blockwise_sinkhorn
+from gradapt.transport.device_entropic import sinkhorn_on_device
 
 
 @pytest.fixture
@@ -22,13 +23,15 @@ def problem() -> Problem:
 
 
 @pytest.mark.usefixtures("small_blocks")
-@pytest.mark.parametrize("tensors", [False, True])
-def test_same_cost_as_with_the_whole_matrix(problem: Problem, tensors: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("place", ["host", "device in blocks", "device"])
+def test_same_cost_as_with_the_whole_matrix(problem: Problem, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = solve(problem, Sinkhorn(epsilon=0.02))
     monkeypatch.setattr(entropic, "_DENSE_PAIRS", 0)
-    if tensors:
+    if place != "host":
         pytest.importorskip("torch")
         problem = problem.to_device("cpu")
+    if place == "device in blocks":
+        monkeypatch.setattr(entropic, "fits_on_device", lambda problem: False)
     blocks = solve(problem, Sinkhorn(epsilon=0.02))
     assert blocks.cost == pytest.approx(whole.cost, rel=0.02)
     assert blocks.certificate.marginal_error < 1e-12
@@ -40,3 +43,13 @@ def test_potentials_bound_the_cost(problem: Problem) -> None:
     assert solution.potential0 is not None
     assert (solution.mass > 0).all()
     assert len(solution.mass) <= 32 * 90 + 160
+
+
+def test_held_costs_give_the_entropic_plan_itself(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch")
+    whole = solve(problem, Sinkhorn(epsilon=0.05, tolerance=1e-9)).todense()
+    monkeypatch.setattr(device_entropic, "_KEPT", 90)
+    held = sinkhorn_on_device(problem.to_device("cpu"), 0.05, 1e-6, 2_000)
+    plan = np.zeros(problem.shape)
+    plan[held.rows, held.cols] = held.mass
+    assert np.abs(plan - whole).sum() < 1e-4

@@ -14,6 +14,7 @@ from scipy.special import logsumexp
 
 from gradapt.errors import InputError
 from gradapt.transport.blockwise import blockwise_sinkhorn
+from gradapt.transport.device_entropic import fits_on_device, sinkhorn_on_device
 from gradapt.transport.problem import Problem, Solution
 from gradapt.transport.rounding import round_to_marginals
 
@@ -45,7 +46,8 @@ class Sinkhorn:
         Sweeps over rows and columns at the final ``epsilon``.
 
     The result is rounded to exact marginals, so its cost is a true upper bound. Beyond
-    some 7,000 x 7,000 samples, and on a GPU, the costs are formed in blocks and never held as a whole.
+    some 7,000 x 7,000 samples the costs are formed in blocks and never held as a whole; on a GPU
+    they are held where they fit, in 12 bytes for each pair.
 
     >>> from gradapt.transport import transport
     >>> plan = transport([[0.0], [1.0]], [[0.0], [1.0]], solver=Sinkhorn(epsilon=0.1))
@@ -62,6 +64,8 @@ class Sinkhorn:
 
     def solve(self, problem: Problem) -> Solution:
         carried = problem.weights0.min() > 0 and problem.weights1.min() > 0
+        if fits_on_device(problem) and carried:
+            return sinkhorn_on_device(problem, self.epsilon, self.tolerance, self.max_iterations)
         if problem.on_device or (carried and problem.shape[0] * problem.shape[1] > _DENSE_PAIRS):
             return blockwise_sinkhorn(problem, self.epsilon, self.tolerance, min(self.max_iterations, _BLOCK_SWEEPS))
         rows, cols, costs, epsilon = _reduced(problem, self.epsilon)
