@@ -12,6 +12,10 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
+    "CoViClassifier": "gradapt.estimators.rivals",
+    "DANNClassifier": "gradapt.estimators.rivals",
+    "DeepCoralClassifier": "gradapt.estimators.rivals",
+    "DeepJDOTClassifier": "gradapt.estimators.rivals",
     "DirectSelfTraining": "gradapt.estimators",
     "Domain": "gradapt.domains",
     "DomainSequence": "gradapt.domains",

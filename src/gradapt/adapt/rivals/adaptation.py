@@ -80,6 +80,7 @@ class RivalAdaptation:
                 f"{type(self.rival).__name__} trains a torch network, got a {type(learner).__name__}; "
                 "use a TorchClassifier"
             )
+        _refuse_weights(sequence, type(self.rival).__name__)
         assert sequence.source.labels is not None
         labels: NDArray[np.int64] = np.searchsorted(learner.classes, sequence.source.labels)
         student = replace(learner, module=deepcopy(learner.trained))
@@ -127,6 +128,16 @@ class RivalAdaptation:
         codes = torch.as_tensor(np.ascontiguousarray(labels), dtype=torch.int64, device=samples0.device)
         seed = derive_seed(student.seed, type(self.rival).__name__, student.step)
         trainer.train(Stored(samples0), codes, Stored(samples1), seed=seed, epochs=self.epochs)
+
+
+def _refuse_weights(sequence: DomainSequence, name: str) -> None:
+    # Weights are never dropped in silence.
+    for domain in sequence:
+        if domain.weights is not None and np.ptp(domain.weights) > 0:
+            raise InputError(
+                f"the loss of {name} takes no sample weights, but domain {domain.name!r} has some; "
+                "leave them out, or repeat samples instead"
+            )
 
 
 class _Before:

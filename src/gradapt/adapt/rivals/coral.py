@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 from typing import ClassVar
 
 import torch
@@ -72,9 +73,8 @@ def coral_loss(features0: Tensor, features1: Tensor) -> Tensor:
         rows = torch.cat([z0, z1])
         signs = torch.cat([torch.ones_like(z0[:, 0]), -torch.ones_like(z1[:, 0])])
         squared = signs @ (rows @ rows.T).square() @ signs
-    loss: Tensor = squared / (4.0 * n_features**2)
-    return loss
+    return squared / (4.0 * n_features**2)
 
 
 def _centred(features: Tensor) -> Tensor:
-    return (features - features.mean(0)) / (len(features) - 1) ** 0.5
+    return (features - features.mean(0)) / sqrt(len(features) - 1)
