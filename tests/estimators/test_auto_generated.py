@@ -1,0 +1,79 @@
+"""`GOATClassifier(n_generated="auto")`."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from gradapt import GOATClassifier
+from gradapt.datasets.toy import moving_gaussians
+from gradapt.errors import InputError
+
+PATH = moving_gaussians((0, 1.0, 2.0), n_samples=120)
+
+
+@parametrize_with_checks([GOATClassifier(LogisticRegression(), n_generated="auto")])
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+def test_the_chosen_number_gives_the_same_classifier():
+    auto = GOATClassifier(n_generated="auto", random_state=0).fit_path(PATH)
+    asked = GOATClassifier(n_generated=auto.n_generated_, random_state=0).fit_path(PATH)
+    np.testing.assert_array_equal(auto.estimator_.coef_, asked.estimator_.coef_)
+    assert len(auto.path_) == len(asked.path_) == (auto.n_generated_ + 1) * 2
+    assert auto.selection_.n_generated == auto.n_generated_
+    assert list(auto.selection_.scores) == [0, 1, 2, 3, 4]
+    assert asked.selection_ is None
+
+
+def test_steps_are_those_of_the_chosen_number():
+    seen, done = [], []
+    auto = GOATClassifier(
+        n_generated="auto",
+        candidates=(1, 3),
+        keep_steps=True,
+        on_step=lambda record, student: seen.append(record),
+        on_candidate=lambda number, adaptation: done.append(number),
+    ).fit_path(PATH)
+    assert auto.n_generated_ in (1, 3)
+    assert seen == auto.path_
+    assert len(auto.step_estimators_) == len(auto.path_) + 1
+    np.testing.assert_array_equal(auto.step_estimators_[-1].coef_, auto.estimator_.coef_)
+    assert done == [1, 3]
+
+
+def test_labels_of_the_target_change_nothing():
+    X, y, domain = PATH.as_samples()
+    first = GOATClassifier(n_generated="auto").fit(X, y, sample_domain=domain)
+    poisoned = np.where(domain == 0, y, 1 - y)
+    again = GOATClassifier(n_generated="auto").fit(X, poisoned, sample_domain=domain)
+    assert again.selection_.scores == first.selection_.scores
+    np.testing.assert_array_equal(again.predict_proba(X), first.predict_proba(X))
+
+
+def test_without_domains_nothing_is_chosen():
+    X, y, _ = PATH.as_samples()
+    plain = GOATClassifier(n_generated="auto").fit(X, y)
+    assert (plain.n_generated_, plain.selection_) == (0, None)
+
+
+def test_a_failed_fit_leaves_the_old_choice_and_copies_carry_it():
+    auto = GOATClassifier(n_generated="auto", candidates=(0, 2)).fit_path(PATH)
+    before = auto.selection_
+    with pytest.raises(InputError, match="candidates"):
+        auto.set_params(candidates=()).fit_path(PATH)
+    assert auto.selection_ is before
+    copy = pickle.loads(pickle.dumps(auto))
+    assert copy.selection_.scores == before.scores
+    assert clone(auto).candidates == ()
+    assert "_choice" not in vars(auto)
+
+
+@pytest.mark.parametrize("word", ["many", "", "4"])
+def test_other_words_are_refused(word):
+    with pytest.raises(InputError, match="or 'auto'"):
+        GOATClassifier(n_generated=word).fit_path(PATH)
