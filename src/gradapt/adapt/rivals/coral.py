@@ -22,9 +22,11 @@ class DeepCoral:
     Attributes
     ----------
     weight : float or None
-        0 switches the alignment off. None balances: the weight is the ratio of both losses
-        at every step, a constant to the gradient, so that both terms are equal. The paper
-        sets the weight by hand such that both are about equal at the end of the training.
+        0 switches the alignment off. None: one over the CORAL loss of the first pair of
+        batches. The paper sets the weight by hand, such that both losses are about equal at
+        the end of the training, since the raw loss depends on the number and the scale of
+        the features; a loss that begins at 1 and falls as the classification loss does
+        follows that rule without looking at the end, and at any scale.
     """
 
     weight: float | None = None
@@ -36,7 +38,10 @@ class DeepCoral:
             check_strength(self.weight, "weight")
 
     def networks(self, n_features: int, n_classes: int) -> nn.Module:
-        return nn.ModuleDict()
+        first = nn.Module()
+        # Part of the state, so that a captured step can write it and a new training resets it.
+        first.register_buffer("loss", torch.zeros(()))
+        return first
 
     def prepare(self, pair: Pair) -> Tensor | None:
         return None
@@ -45,12 +50,17 @@ class DeepCoral:
         if self.weight == 0:
             return cross_entropy(pair.scores(pair.x0), pair.y0)
         out = pair.outputs()
-        classification = cross_entropy(out.scores0, pair.y0)
         coral = coral_loss(out.features0, out.features1)
-        if self.weight is not None:
-            return classification + self.weight * coral
-        tiny = torch.finfo(coral.dtype).tiny
-        return classification + classification.detach() * coral / coral.detach().clamp_min(tiny)
+        weight = 1.0 / _first_loss(pair, coral.detach()) if self.weight is None else self.weight
+        return cross_entropy(out.scores0, pair.y0) + weight * coral
+
+
+def _first_loss(pair: Pair, loss: Tensor) -> Tensor:
+    """The loss of the first step of the training."""
+    first = pair.extra.get_buffer("loss")
+    # Features that are constant on both sides have nothing to align: any divisor will do.
+    first.copy_(torch.where(pair.progress == 0, loss.clamp_min(torch.finfo(loss.dtype).tiny), first))
+    return first.clone()
 
 
 def coral_loss(features0: Tensor, features1: Tensor) -> Tensor:
