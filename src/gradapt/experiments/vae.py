@@ -265,7 +265,7 @@ def _path(plan: Coupling, ends: list[Tensor], positions: list[float], vae: ConvV
     return _Path([x if vae is None else vae.images(x) for x in points], plan.rows, plan.mass)
 
 
-def _plan_numbers(plan: Coupling, labels: Tensor) -> dict[str, float]:
+def _plan_numbers(plan: Coupling, labels: Tensor) -> dict[str, float | None]:
     same = labels[plan.rows] == labels[plan.cols]
     return {
         "same_class_percent": float((plan.mass * same).sum()) * 100,
