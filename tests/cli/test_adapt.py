@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -110,6 +111,18 @@ def test_errors_are_one_line(made, monkeypatch, capsys, arguments, code, words):
     assert _in_process(arguments, monkeypatch) == code
     assert words in capsys.readouterr().err
     assert sorted(path.name for path in made[0].iterdir()) == before
+
+
+def test_auto_tells_what_it_compared(made, monkeypatch, capsys):
+    monkeypatch.chdir(made[0])
+    arguments = ["adapt", "events.parquet", *OPTIONS[:6], "--generated", "auto", "-o", "AUTO", "--json"]
+    assert _in_process(arguments, monkeypatch) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed == json.loads((made[0] / "AUTO" / "result.json").read_text())
+    assert [entry["n_generated"] for entry in printed["generated"]["scores"]] == [0, 1, 2, 3, 4]
+    assert printed["generated"]["sentence"] in (made[0] / "AUTO" / "MODEL_CARD.md").read_text()
+    assert "carried along the plans" in (made[0] / "AUTO" / "report.html").read_text()
+    shutil.rmtree(made[0] / "AUTO")
 
 
 def test_an_untrusted_path_leaves_with_3_only_when_asked(tmp_path, monkeypatch, capsys):

@@ -118,13 +118,13 @@ def test_the_gate_keeps_the_old_model_where_adaptation_hurts():
 
 
 def test_a_lost_class_keeps_the_old_model(monkeypatch):
-    from gradapt.runs import job
+    from gradapt.runs import generated, job
     from gradapt.trust import AccuracyEstimate, GateDecision
 
     # An estimate that is taken in by a model which calls everything the same.
     sure = GateDecision(False, AccuracyEstimate(0.6, 0.5, 0.7, "x"), AccuracyEstimate(1.0, 0.9, 1.0, "x"))
     monkeypatch.setattr(job, "keep_better", lambda *args, **options: sure)
-    whole = job.lead
+    whole = generated.lead
 
     def losing(source, training, *args):
         led = whole(source, training, *args)
@@ -132,11 +132,54 @@ def test_a_lost_class_keeps_the_old_model(monkeypatch):
         lost = source.fit(one, np.zeros(len(one), dtype=int) + (np.arange(len(one)) == 0))
         return replace(led, adaptation=replace(led.adaptation, learner=lost))
 
-    monkeypatch.setattr(job, "lead", losing)
+    monkeypatch.setattr(generated, "lead", losing)
     done = adapt_frame(gaussians(), SETTINGS)
     assert done.kept == "source"
     assert done.kept_reason.startswith("adaptation lost the class '1': 55 % of the labelled rows")
     assert not summarise(done)["accuracy"]["new"]["reliable"]
+
+
+def test_an_open_number_is_selected_and_told():
+    settings = replace(SETTINGS, n_generated=None)
+    steps = []
+    done = adapt_frame(gaussians(), settings, lambda stage, n, total: stage == "adapt" and steps.append((n, total)))
+    told = summarise(done)
+    assert told["generated"]["how"] == "selection"
+    scores = {entry["n_generated"]: entry["score"] for entry in told["generated"]["scores"]}
+    assert list(scores) == [0, 1, 2, 3, 4]
+    assert done.n_generated == told["config"]["n_generated_used"] == max(scores, key=scores.get)
+    assert "carried along the plans" in told["config"]["n_generated_reason"]
+    assert sum(domain["generated"] for domain in told["domains"]) == 2 * done.n_generated
+    # 1 + 2 + 3 + 4 + 5 steps for each of two pairs of windows.
+    assert steps[-1] == (30, 30)
+    assert [n for n, total in steps if total == 30] == sorted(n for n, total in steps if total == 30)
+    asked = adapt_frame(gaussians(), replace(SETTINGS, n_generated=done.n_generated))
+    pd.testing.assert_frame_equal(asked.predictions, done.predictions)
+    assert summarise(asked)["generated"] == {
+        "n_generated": done.n_generated,
+        "how": "asked",
+        "sentence": "as asked for",
+        "scores": [],
+    }
+
+
+def test_labels_after_the_first_window_do_not_touch_the_selection():
+    frame = gaussians()
+    first = adapt_frame(frame, replace(SETTINGS, n_generated=None))
+    frame.loc[frame.year > 2000, "kind"] = 1 - frame.loc[frame.year > 2000, "kind"]
+    again = adapt_frame(frame, replace(SETTINGS, n_generated=None))
+    assert again.generated == first.generated
+
+
+def test_a_huge_table_falls_back_to_the_rule_of_the_check(monkeypatch):
+    from gradapt.runs import generated
+
+    monkeypatch.setattr(generated, "_MOST_VALUES", 1_000)
+    done = adapt_frame(gaussians(), replace(SETTINGS, n_generated=None))
+    assert done.generated.how == "rule"
+    assert 1 <= done.n_generated <= 8
+    assert "too large to try several numbers" in summarise(done)["generated"]["sentence"]
+    assert adapt_frame(gaussians(), replace(SETTINGS, n_generated=None, method=Method.GST)).n_generated == 0
 
 
 def test_classifiers_of_the_users_choice_without_probabilities():

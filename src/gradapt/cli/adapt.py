@@ -66,7 +66,12 @@ def adapt(
     encoder: Annotated[str, typer.Option(help="none, pca:32 (or another number), or mlp.")] = "none",
     method: Annotated[MethodWord, typer.Option(help="How to adapt.")] = MethodWord.GOAT,
     generated: Annotated[
-        str, typer.Option(metavar="auto|K", help="Domains generated between two neighbouring windows.")
+        str,
+        typer.Option(
+            metavar="auto|K",
+            help="Domains generated between two neighbouring windows. auto: 0 to 4 are tried and chosen from without "
+            "labels; where that would take too long, by a rule from the check.",
+        ),
     ] = "auto",
     keep: Annotated[
         KeepWord, typer.Option(help="'better': the old model where adaptation is estimated to hurt.")

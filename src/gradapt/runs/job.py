@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 
 from gradapt.learners import Learner, as_learner
+from gradapt.runs.generated import Generated, lead_open
 from gradapt.runs.guard import lost_class
-from gradapt.runs.lead import Led, choose_generated, lead, train
+from gradapt.runs.lead import Led, train
 from gradapt.runs.models import make_model, model_from_word
 from gradapt.runs.predictor import Predictor
 from gradapt.runs.prepare import Prepared, prepare
@@ -46,7 +47,8 @@ class Result:
     prepared : Prepared
     verdict : Verdict
         What the check said before anything was adapted.
-    n_generated : int
+    generated : Generated
+        The number of generated domains, and why.
     source, adapted : Learner
     led : Led
         The path and its steps.
@@ -72,7 +74,7 @@ class Result:
     table: Table
     prepared: Prepared
     verdict: Verdict
-    n_generated: int
+    generated: Generated
     source: Learner
     adapted: Learner
     led: Led
@@ -85,6 +87,11 @@ class Result:
     predictor: Predictor
     predictions: pd.DataFrame
     warnings: tuple[str, ...]
+
+    @property
+    def n_generated(self) -> int:
+        """Domains generated between two neighbouring windows."""
+        return self.generated.number
 
     @property
     def trusted(self) -> bool:
@@ -147,13 +154,11 @@ def _run(table: Table, settings: Settings, report: Progress, on_verdict: Callabl
     verdict = check(sample, template, seed=settings.seed)
     on_verdict(verdict)
     report("check", 1, 1)
-    n_generated = choose_generated(verdict, settings)
-    n_pairs = 1 if settings.method is Method.DIRECT else len(training) - 1
-    n_steps = n_pairs * (n_generated + 1)
-    report("adapt", 0, n_steps)
+    report("adapt", 0, 1)
     source = train(template, training)
-    led = lead(source, training, sample, settings, n_generated, lambda record, _: report("adapt", record.step, n_steps))
-    report("adapt", n_steps, n_steps)
+    led, generated = lead_open(
+        source, training, sample, settings, verdict, lambda done, total: report("adapt", done, total)
+    )
     report("estimate", 0, 1)
     old, along, gate = _estimates(prepared, source, led, settings)
     loss = lost_class(source, led.adaptation.learner, sample)
@@ -169,7 +174,7 @@ def _run(table: Table, settings: Settings, report: Progress, on_verdict: Callabl
         table=table,
         prepared=prepared,
         verdict=verdict,
-        n_generated=n_generated,
+        generated=generated,
         source=source,
         adapted=led.adaptation.learner,
         led=led,

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import ceil
 
 import numpy as np
 
-from gradapt.adapt import Adaptation, GradualSelfTraining, Path, StepRecord, generate_path
+from gradapt.adapt import Adaptation, GradualSelfTraining, Path, StepRecord, generate_path, make_plans
 from gradapt.adapt.records import OnStep
 from gradapt.domains import DomainSequence
 from gradapt.learners import Learner
 from gradapt.runs.settings import Method, Settings
-from gradapt.trust import Verdict
+from gradapt.transport import Plan
 
-__all__ = ["Led", "choose_generated", "lead", "train"]
-
-# Generated steps move a typical class by at most this share of its margin, where the number is left open.
-_STEP_RATIO = 0.25
-_MOST_GENERATED = 8
+__all__ = ["Ground", "Led", "lead", "make_ground", "train"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +34,26 @@ class Led:
     students: dict[int, Learner]
 
 
-def choose_generated(verdict: Verdict, settings: Settings) -> int:
-    """Domains between two neighbours: as asked, or enough that every step is small for the model."""
-    if settings.method is not Method.GOAT:
-        return 0
-    if settings.n_generated is not None:
-        return settings.n_generated
-    ratio = max((step.ratio for step in verdict.steps if np.isfinite(step.ratio)), default=1.0)
-    return min(max(ceil(ratio / _STEP_RATIO) - 1, 1), _MOST_GENERATED)
+@dataclass(frozen=True, eq=False)
+class Ground:
+    """What every number of generated domains shares: samples and training rows behind the encoder, and plans.
+
+    Attributes
+    ----------
+    small, full : DomainSequence
+    plans : tuple of Plan or None
+        Between neighbours of ``small``; None: made where they are needed.
+    """
+
+    small: DomainSequence
+    full: DomainSequence
+    plans: tuple[Plan, ...] | None = None
+
+
+def make_ground(learner: Learner, training: DomainSequence, sample: DomainSequence) -> Ground:
+    """Encode once and make all plans once, for several calls of `lead`."""
+    small = _encoded(learner, sample)
+    return Ground(small, _encoded(learner, training), make_plans(small))
 
 
 def train(template: Learner, sequence: DomainSequence) -> Learner:
@@ -63,17 +70,19 @@ def lead(
     settings: Settings,
     n_generated: int,
     on_step: OnStep | None = None,
+    ground: Ground | None = None,
 ) -> Led:
     """Adapt a trained learner; its encoder stays as it was trained on the source.
 
     Domains are generated between the samples; at each real window the student learns from all training rows.
+    ``ground`` is what `make_ground` made of the same arguments, where several numbers are tried.
     """
     if settings.method is Method.DIRECT:
         training = DomainSequence([training.source, training.target])
         sample = DomainSequence([sample.source, sample.target])
-    small = _encoded(learner, sample)
-    path = generate_path(small, n_generated)
-    path = _with_all_rows(path, _encoded(learner, training))
+    if ground is None:
+        ground = Ground(_encoded(learner, sample), _encoded(learner, training))
+    path = _with_all_rows(generate_path(ground.small, n_generated, plans=ground.plans), ground.full)
     if settings.method is Method.SOURCE:
         return Led(path, Adaptation(learner, ()), {})
     students: dict[int, Learner] = {}

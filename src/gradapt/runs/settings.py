@@ -92,7 +92,8 @@ class Settings:
         Untrained; domains are generated in its space.
     method : Method
     n_generated : int, optional
-        Domains between two neighbours; None: from how far the check finds that classes move.
+        Domains between two neighbours; None: 0 to 4, whichever fits best the labels that plans
+        carry to the target; on huge tables by how far the check finds that classes move.
     keep : Keep
     seed : int
     limits : Limits

@@ -44,7 +44,12 @@ def summarise(result: Result, command: list[str] | None = None, redo: str = "") 
         "gradapt": __version__,
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "command": command or [],
-        "config": {**settings.describe(), "n_generated_used": result.n_generated},
+        "config": {
+            **settings.describe(),
+            "n_generated_used": result.n_generated,
+            "n_generated_reason": result.generated.sentence,
+        },
+        "generated": result.generated.to_dict(),
         "seed": settings.seed,
         "versions": _versions(),
         "data": _data(result),
