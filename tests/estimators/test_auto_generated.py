@@ -77,3 +77,28 @@ def test_a_failed_fit_leaves_the_old_choice_and_copies_carry_it():
 def test_other_words_are_refused(word):
     with pytest.raises(InputError, match="or 'auto'"):
         GOATClassifier(n_generated=word).fit_path(PATH)
+
+
+def test_networks_choose_as_well():
+    pytest.importorskip("torch")
+    from gradapt import TorchClassifier
+    from gradapt.learners.torch_training import Adam
+    from gradapt.networks import conv_net
+
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 80)
+    X = (rng.normal(size=(80, 1, 6, 6)) + 1.5 * y[:, None, None, None]).astype(np.float32)
+    network = TorchClassifier(
+        lambda shape, n_classes: conv_net(shape[1], n_classes, n_conv=2, width=4, hidden=(8,)),
+        encoder="conv2",
+        epochs=3,
+        batch_size=32,
+        optimiser=Adam(3e-3, 0.0),
+        device="cpu",
+    )
+    samples, year = np.concatenate([X, X + np.float32(0.5)]), np.repeat([0, 1], 80)
+    options = {"candidates": (0, 2), "random_state": 0}
+    auto = GOATClassifier(network, n_generated="auto", **options).fit(samples, np.tile(y, 2), sample_domain=year)
+    asked = GOATClassifier(network, n_generated=auto.n_generated_, **options)
+    asked.fit(samples, np.tile(y, 2), sample_domain=year)
+    np.testing.assert_array_equal(auto.predict_proba(X), asked.predict_proba(X))
