@@ -6,8 +6,8 @@ import argparse
 import sys
 
 from gradapt.errors import InputError, SolverError
-from gradapt.experiments.paper import ALL_GENERATED, ALL_GIVEN, DEFAULT_STORE, run_tables
-from gradapt.experiments.presets import PRESETS, TABLES
+from gradapt.experiments.paper import DEFAULT_STORE, EXHIBITS, run_tables
+from gradapt.experiments.presets import PRESETS
 
 
 def counts(text: str) -> list[int]:
@@ -18,11 +18,12 @@ def counts(text: str) -> list[int]:
 def main(arguments: list[str] | None = None) -> int:
     """Parse, run, print."""
     parser = argparse.ArgumentParser(prog="python -m gradapt.experiments", description=__doc__)
-    parser.add_argument("tables", nargs="+", choices=[*TABLES, "all"], metavar="TABLE")
+    parser.add_argument("tables", nargs="+", choices=[*EXHIBITS, "all"], metavar="TABLE")
     parser.add_argument("--preset", choices=PRESETS, default="reference")
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--given", type=counts, default=list(ALL_GIVEN))
-    parser.add_argument("--generated", type=counts, default=list(ALL_GENERATED))
+    parser.add_argument("--given", type=counts, default=None, help="such as 0,2,4")
+    parser.add_argument("--generated", type=counts, default=None, help="such as 0,4")
+    parser.add_argument("--with-given", action="store_true", help="uda: rivals also with the given domains pooled")
     parser.add_argument("--device", default="auto")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--samples", type=int, default=None, help="at most this many samples in each domain")
@@ -36,6 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
             seeds=chosen.seeds,
             given=chosen.given,
             generated=chosen.generated,
+            with_given=chosen.with_given,
             device=chosen.device,
             jobs=chosen.jobs,
             n_samples=chosen.samples,

@@ -2,61 +2,50 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from gradapt.adapt.rivals import PairedTrainer, Rival
 from gradapt.datasets import dataset
 from gradapt.domains import DomainSequence
 from gradapt.errors import InputError
-from gradapt.experiments.coupling import Coupling, couple
+from gradapt.experiments.coupling import Coupling, couple, couple_entropic, couple_without_cost
 from gradapt.experiments.presets import Settings, settings
-from gradapt.experiments.steps import Judge, load_weights, self_train
+from gradapt.experiments.steps import Judge, self_train
+from gradapt.experiments.workshop import Workshop
 from gradapt.learners.torch_learner import split_for_features
 from gradapt.learners.torch_samples import Samples, Stored, encode
 from gradapt.learners.torch_training import Adam, EarlyStopping, Recipe, Trainer, seeded
 from gradapt.networks import INPUT, conv_net, mlp, paper_conv_net, reference_conv_net
 from gradapt.seeds import derive_seed
 
-__all__ = ["Bench", "Encoder", "Workshop"]
+__all__ = ["Bench", "Encoder"]
 
 # Share of the device's memory that encodings may fill before old ones are dropped.
 _MEMORY_SHARE = 0.4
 _CPU_BYTES = 4 * 2**30
 
 
-@dataclass(eq=False)
-class Workshop:
-    """Trainers by name: a captured training step serves every seed and cell of a table."""
-
-    trainers: dict[str, Trainer] = field(default_factory=dict)
-
-    def trainer(self, name: str, module: nn.Module, recipe: Recipe) -> Trainer:
-        """The trainer of a name, its module loaded with the weights of ``module``."""
-        if name not in self.trainers:
-            self.trainers[name] = Trainer(module, recipe)
-        trainer = self.trainers[name]
-        if trainer.module is not module:
-            load_weights(trainer.module, module.state_dict())
-        return trainer
-
-
 @dataclass(frozen=True, eq=False)
 class Encoder:
-    """A frozen encoder and the head to start from, cut out of one trained network."""
+    """A frozen encoder and the head to start from, cut out of one trained network at a layer."""
 
     name: str
+    layer: str
     front: nn.Module
     head: nn.Module
 
 
 @dataclass(eq=False)
 class Bench:
-    """Data, source model, encodings and plans of one table, preset and seed.
+    """Data, source model, encodings and plans of one benchmark, preset and seed.
 
     Parameters
     ----------
@@ -66,8 +55,12 @@ class Bench:
     n_samples : int, optional
         At most this many samples in each domain.
     workshop : Workshop
-    settings : Settings, optional
+    study : str
+        Ablation, whose settings differ from the tables'.
+    own_settings : Settings, optional
         Other than the preset's, for trials.
+    memory : dict
+        What one method leaves for another of the same bench, such as finished candidates.
     """
 
     table: str
@@ -76,17 +69,19 @@ class Bench:
     device: torch.device
     n_samples: int | None = None
     workshop: Workshop = field(default_factory=Workshop)
+    study: str = ""
     own_settings: Settings | None = None
+    memory: dict[Any, Any] = field(default_factory=dict)
     _samples: dict[str, Tensor] = field(default_factory=dict)
     _labels: dict[str, Tensor] = field(default_factory=dict)
     _encoded: dict[tuple[str, str], Tensor] = field(default_factory=dict)
-    _plans: dict[tuple[str, str, str], Coupling] = field(default_factory=dict)
+    _plans: dict[tuple[str, str, str, str], Coupling] = field(default_factory=dict)
     _encoders: dict[str, Encoder] = field(default_factory=dict)
     _names: dict[int, list[str]] = field(default_factory=dict)
 
     @cached_property
     def settings(self) -> Settings:
-        return self.own_settings or settings(self.table, self.preset)
+        return self.own_settings or settings(self.table, self.preset, self.study)
 
     def names(self, n_given: int) -> list[str]:
         """Names of the domains, source first; their samples are put on the device once."""
@@ -129,24 +124,25 @@ class Bench:
     @cached_property
     def source_model(self) -> nn.Module:
         """The whole network, trained on the source."""
-        source = self.names(0)[0]
-        shape = self._samples[source].shape
-        module = self._trained_on_source(self._network(), "source", self.samples(source))
-        module.sample_shape = tuple(shape[1:])  # type: ignore[assignment]
+        module = self._trained_on_source(self._network(), "source", self.samples(self.names(0)[0]))
+        module.sample_shape = self.sample_shape  # type: ignore[assignment]
         return module
 
-    def encoder(self, n_given: int) -> Encoder:
-        """The frozen encoder for so many given domains, with a head trained on the source."""
-        name = f"given {n_given}" if self.settings.pretrain_encoder else "source"
+    def encoder(self, n_given: int, layer: str = "") -> Encoder:
+        """The frozen encoder for so many given domains, up to a layer, with a head trained on the source."""
+        layer = layer or self.settings.encoder
+        # Nothing in front of the input could be trained.
+        pretrain = self.settings.pretrain_encoder and layer != INPUT
+        name = f"{layer} given {n_given}" if pretrain else f"{layer} source"
         if name not in self._encoders:
-            make = self._pretrained_encoder if self.settings.pretrain_encoder else self._source_encoder
-            self._encoders[name] = make(name, n_given)
+            make = self._pretrained_encoder if pretrain else self._source_encoder
+            self._encoders[name] = make(name, layer, n_given)
         return self._encoders[name]
 
     def encoded(self, encoder: Encoder, name: str) -> Tensor:
         """Features of a domain, one row per sample."""
-        if self.settings.encoder == INPUT:
-            return self._samples[name]
+        if encoder.layer == INPUT:
+            return self._samples[name].flatten(1)
         key = (encoder.name, name)
         if key not in self._encoded:
             features = encode(encoder.front, self.samples(name))
@@ -154,17 +150,31 @@ class Bench:
             self._encoded[key] = features
         return self._encoded[key]
 
-    def plan(self, encoder: Encoder, before: str, after: str) -> Coupling:
-        """The optimal plan between two domains in the encoder's space."""
-        key = (encoder.name, before, after)
+    def plan(self, encoder: Encoder, before: str, after: str, kind: str = "optimal") -> Coupling:
+        """The plan between two domains: optimal in the encoder's space, or one of the ablation's."""
+        key = (kind, encoder.name, before, after)
         if key not in self._plans:
-            self._plans[key] = couple(self.encoded(encoder, before), self.encoded(encoder, after))
+            if kind == "optimal":
+                make = couple if self.settings.plan == "exact" else couple_entropic
+                self._plans[key] = make(self.encoded(encoder, before), self.encoded(encoder, after))
+            else:
+                sizes = len(self._samples[before]), len(self._samples[after])
+                seed = derive_seed(self.seed, kind, before, after)
+                self._plans[key] = couple_without_cost(kind, *sizes, self.device, seed)
         return self._plans[key]
 
     def same_class_mass(self, plan: Coupling, before: str, after: str) -> float:
         """Share of the plan between samples of one class: a diagnosis, in percent, that no method sees."""
         same = self.labels(before)[plan.rows] == self.labels(after)[plan.cols]
         return float((plan.mass * same).sum()) * 100
+
+    def carried_labels(self, n_given: int) -> Tensor:
+        """The source's labels, carried along the optimal plans: mass of each class at each target sample."""
+        names, encoder = self.names(n_given), self.encoder(n_given)
+        values = torch.nn.functional.one_hot(self.labels(names[0]), self.n_classes).double()
+        for before, after in pairwise(names):
+            values = self.plan(encoder, before, after).push(values)
+        return values
 
     def recipe(self, epochs: int) -> Recipe:
         chosen = self.settings
@@ -173,9 +183,18 @@ class Bench:
 
     def trainer(self, name: str, module: nn.Module) -> Trainer:
         """A shared trainer for self-training, loaded with a module's weights."""
-        return self.workshop.trainer(
-            f"{self.table} {self.preset} {name}", _copy(module), self.recipe(self.settings.self_training_epochs)
-        )
+        return self.workshop.trainer(name, _copy(module), self.recipe(self.settings.self_training_epochs))
+
+    def paired_trainer(self, name: str, rival: Rival) -> PairedTrainer:
+        """A shared trainer for a rival, loaded with the source model's weights."""
+        layer = self.settings.rival_layer
+
+        def make(module: nn.Module) -> PairedTrainer:
+            recipe = self.recipe(self.settings.self_training_epochs)
+            shape, n_classes = self.sample_shape, self.n_classes
+            return PairedTrainer(module, layer, rival, recipe, sample_shape=shape, n_classes=n_classes)
+
+        return self.workshop.paired_trainer(name, _copy(self.source_model), make)
 
     def _load(self, n_given: int, split: str) -> DomainSequence:
         load = dataset(self.table).load
@@ -191,51 +210,58 @@ class Bench:
             names.append(domain.name)
         return names
 
-    def _network(self, kind: str | None = None) -> nn.Module:
-        """An untrained network; ``kind`` "pretraining" has the small head that is thrown away."""
-        shape = tuple(self._samples[self.names(0)[0]].shape[1:])
-        n_classes = dataset(self.table).n_classes
-        with seeded(derive_seed(self.seed, "weights", kind or ""), torch.device("cpu")):
+    @property
+    def sample_shape(self) -> tuple[int, ...]:
+        return tuple(self._samples[self.names(0)[0]].shape[1:])
+
+    @property
+    def n_classes(self) -> int:
+        return dataset(self.table).n_classes
+
+    def _network(self, pretraining_layer: str = "") -> nn.Module:
+        """An untrained network; with a layer, the one that ends there but for a small head that is thrown away."""
+        size = self.sample_shape[-1]
+        kind = "pretraining" if pretraining_layer else ""
+        with seeded(derive_seed(self.seed, "weights", kind), torch.device("cpu")):
             if self.settings.network == "mlp":
-                module: nn.Module = mlp(shape[0], n_classes)
-            elif kind == "pretraining":
-                n_conv = int(self.settings.encoder.removeprefix("conv"))
-                module = conv_net(shape[1], n_classes, n_conv=n_conv, hidden=(256, 256))
+                module: nn.Module = mlp(size, self.n_classes)
+            elif pretraining_layer:
+                n_conv = int(pretraining_layer.removeprefix("conv"))
+                module = conv_net(size, self.n_classes, n_conv=n_conv, hidden=(256, 256))
             elif self.settings.network == "reference-cnn":
-                module = reference_conv_net(shape[1], n_classes)
+                module = reference_conv_net(size, self.n_classes)
+            elif self.settings.network == "ablation-cnn":
+                module = conv_net(size, self.n_classes, n_conv=4, hidden=(128, 128))
             else:
-                module = paper_conv_net(shape[1], n_classes)
+                module = paper_conv_net(size, self.n_classes)
         return module.to(self.device)
 
     def _trained_on_source(self, module: nn.Module, name: str, samples: Samples) -> nn.Module:
         labels = self.labels(self.names(0)[0])
-        trainer = self.workshop.trainer(
-            f"{self.table} {self.preset} {name}", module, self.recipe(self.settings.source_epochs)
-        )
+        trainer = self.workshop.trainer(name, module, self.recipe(self.settings.source_epochs))
         rows = torch.arange(len(samples), device=self.device)
         trainer.train(samples, rows, labels, seed=derive_seed(self.seed, "fit", name))
         return _copy(trainer.module)
 
-    def _source_encoder(self, name: str, n_given: int) -> Encoder:
-        shape = tuple(self._samples[self.names(0)[0]].shape[1:])
-        if self.settings.encoder == INPUT:
-            return Encoder(name, nn.Identity(), self.source_model)
-        return Encoder(name, *split_for_features(self.source_model, self.settings.encoder, shape))
+    def _source_encoder(self, name: str, layer: str, n_given: int) -> Encoder:
+        if layer == INPUT and len(self.sample_shape) == 1:
+            return Encoder(name, layer, nn.Identity(), self.source_model)
+        return Encoder(name, layer, *split_for_features(self.source_model, layer, self.sample_shape))
 
-    def _pretrained_encoder(self, name: str, n_given: int) -> Encoder:
+    def _pretrained_encoder(self, name: str, layer: str, n_given: int) -> Encoder:
         """Self-train along all given domains, keep the encoder, train a new head on the source."""
         names = self.names(n_given)
-        small = self._trained_on_source(self._network("pretraining"), "pretraining source", self.samples(names[0]))
-        trainer = self.trainer("pretraining", small)
+        source = self.samples(names[0])
+        small = self._trained_on_source(self._network(layer), f"pretraining source {layer}", source)
+        trainer = self.trainer(f"pretraining {layer}", small)
         for number, domain in enumerate(names[1:]):
             seed = derive_seed(self.seed, "pretraining", n_given, number)
             self_train(trainer, self.samples(domain), self.settings, seed)
-        shape = tuple(self._samples[names[0]].shape[1:])
-        front, _ = split_for_features(_copy(trainer.module), self.settings.encoder, shape)
-        _, head = split_for_features(self._network(), self.settings.encoder, shape)
-        bare = Encoder(name, front, head)
-        head = self._trained_on_source(head, "head source", Stored(self.encoded(bare, names[0])))
-        return Encoder(name, front, head)
+        front, _ = split_for_features(_copy(trainer.module), layer, self.sample_shape)
+        _, head = split_for_features(self._network(), layer, self.sample_shape)
+        bare = Encoder(name, layer, front, head)
+        head = self._trained_on_source(head, f"head source {layer}", Stored(self.encoded(bare, names[0])))
+        return Encoder(name, layer, front, head)
 
     def _make_room(self, features: Tensor) -> None:
         budget: float = _CPU_BYTES
@@ -249,8 +275,6 @@ class Bench:
 
 
 def _copy(module: nn.Module) -> nn.Module:
-    from copy import deepcopy
-
     # Gradients of a captured step belong to its graph; a copy needs none.
     for parameter in module.parameters():
         parameter.grad = None

@@ -15,7 +15,7 @@ class Cell:
     Attributes
     ----------
     table : str
-        Name of the benchmark.
+        Name of the benchmark, the data that the run is about.
     preset : str
         Which reading of the paper the run follows.
     seed : int
@@ -29,6 +29,10 @@ class Cell:
         At most this many samples in each domain; None: all.
     settings : str
         Digest of the preset's settings, so that a changed preset makes new cells.
+    study : str
+        Ablation that the run belongs to, with settings of its own; empty for the tables.
+    variant : str
+        What the method is varied in: an encoder layer, a plan, what it may see.
 
     Examples
     --------
@@ -45,6 +49,8 @@ class Cell:
     n_generated: int = 0
     n_samples: int | None = None
     settings: str = ""
+    study: str = ""
+    variant: str = ""
 
     @property
     def key(self) -> str:
@@ -57,10 +63,11 @@ class Cell:
         return cls(**json.loads(key))
 
     @property
-    def group(self) -> tuple[str, str, int, int | None]:
+    def group(self) -> tuple[str, str, str, int, int | None]:
         """Cells of one group share their source model, encodings and plans."""
-        return self.table, self.preset, self.seed, self.n_samples
+        return self.table, self.preset, self.study, self.seed, self.n_samples
 
     def __str__(self) -> str:
         generated = f"+{self.n_generated}" if self.n_generated else ""
-        return f"{self.table} {self.method} given {self.n_given}{generated} seed {self.seed}"
+        variant = f" ({self.variant})" if self.variant else ""
+        return f"{self.table} {self.method}{variant} given {self.n_given}{generated} seed {self.seed}"

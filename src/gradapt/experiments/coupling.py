@@ -1,13 +1,32 @@
-"""Exact plans between features that already live on a device."""
+"""Plans between features that already live on a device."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
-__all__ = ["Coupling", "couple"]
+from gradapt.errors import InputError
+from gradapt.transport import (
+    OracleCoupling,
+    Plan,
+    Problem,
+    RandomCoupling,
+    Sinkhorn,
+    SmallValueCutoff,
+    UniformCoupling,
+    solve,
+    transport,
+)
+
+__all__ = ["COUPLINGS", "Coupling", "couple", "couple_entropic", "couple_without_cost"]
+
+# Plans of the ablation that do not look at the costs.
+COUPLINGS = ("random", "uniform", "oracle")
+# In units of the mean cost: small enough that its plan costs 0.1 % more than the exact one (3,000 rows of Cover Type).
+_EPSILON, _SWEEPS = 3e-4, 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,15 +39,18 @@ class Coupling:
     mass : float tensor
         Sums to 1.
     shape : (int, int)
-    gap : float
-        Proven relative distance to the optimum.
+    gap : float or None
+        Proven relative distance to the optimum, before any cutoff; None where there is no proof.
+    lost_mass : float
+        Taken away by cutoffs before the rest was scaled to 1.
     """
 
     rows: Tensor
     cols: Tensor
     mass: Tensor
     shape: tuple[int, int]
-    gap: float
+    gap: float | None
+    lost_mass: float = 0.0
 
     @property
     def uniform(self) -> bool:
@@ -54,18 +76,59 @@ def couple(x0: Tensor, x1: Tensor) -> Coupling:
         from gradapt.experiments.gpu_coupling import couple_unequal
 
         rows, cols, mass, gap = couple_unequal(x0, x1)
-    else:
-        from gradapt.transport import Exact, transport
+        return _coupling(rows, cols, mass, (len(x0), len(x1)), gap, 0.0, x0.device)
+    from gradapt.transport import Exact
 
-        first, second = (x0, x1) if x0.is_cuda else (x0.numpy(), x1.numpy())
-        plan = transport(first, second, solver=Exact())
-        assert plan.certificate is not None
-        rows, cols, mass, gap = plan.rows, plan.cols, plan.mass, plan.certificate.gap
-    device = x0.device
+    first, second = (x0, x1) if x0.is_cuda else (x0.numpy(), x1.numpy())
+    return _as_coupling(transport(first, second, solver=Exact()), x0.device)
+
+
+def couple_entropic(x0: Tensor, x1: Tensor) -> Coupling:
+    """A nearly optimal plan with at most as many entries as there are samples on both sides.
+
+    >>> x0, x1 = torch.tensor([[0.0], [1.0]]), torch.tensor([[1.5], [0.5]])
+    >>> couple_entropic(x0, x1).cols.tolist()
+    [1, 0]
+    """
+    first, second = (x0, x1) if x0.is_cuda else (x0.numpy(), x1.numpy())
+    plan = transport(first, second, solver=Sinkhorn(epsilon=_EPSILON, max_iterations=_SWEEPS))
+    thinned = _as_coupling(SmallValueCutoff().apply(plan), x0.device)
+    return replace(thinned, gap=None if plan.certificate is None else plan.certificate.gap)
+
+
+def couple_without_cost(kind: str, n0: int, n1: int, device: torch.device, seed: int = 0) -> Coupling:
+    """A plan of the ablation: ``random``, ``uniform`` or ``oracle``, all with as many entries as an exact plan.
+
+    The oracle couples row i to row i: domains that show the same objects in the same order.
+
+    >>> couple_without_cost("oracle", 2, 2, torch.device("cpu")).cols.tolist()
+    [0, 1]
+    """
+    solvers: dict[str, Any] = {
+        "random": RandomCoupling(seed=seed),
+        "uniform": UniformCoupling(seed=seed),
+        "oracle": OracleCoupling(),
+    }
+    if kind not in solvers:
+        raise InputError(f"plan must be one of {', '.join(COUPLINGS)}, got {kind!r}")
+    # The costs are not looked at, so the samples are left out.
+    problem = Problem.of([[0.0]] * n0, [[0.0]] * n1)
+    return _as_coupling(solve(problem, solvers[kind], certified=False), device)
+
+
+def _as_coupling(plan: Plan, device: torch.device) -> Coupling:
+    gap = None if plan.certificate is None else plan.certificate.gap
+    return _coupling(plan.rows, plan.cols, plan.mass, plan.shape, gap, plan.lost_mass, device)
+
+
+def _coupling(
+    rows: Any, cols: Any, mass: Any, shape: tuple[int, int], gap: float | None, lost_mass: float, device: torch.device
+) -> Coupling:
     return Coupling(
         torch.as_tensor(rows, dtype=torch.int64, device=device),
         torch.as_tensor(cols, dtype=torch.int64, device=device),
         torch.as_tensor(mass, dtype=torch.float64, device=device),
-        (len(x0), len(x1)),
-        float(gap),
+        shape,
+        gap,
+        float(lost_mass),
     )

@@ -15,7 +15,7 @@ from gradapt.errors import InputError
 from gradapt.experiments.cells import Cell
 from gradapt.experiments.store import Store
 
-__all__ = ["OnCell", "run_cells"]
+__all__ = ["OnCell", "provenance_of", "run_cells"]
 
 # Called after each finished cell with its accuracy.
 OnCell = Callable[[Cell, float], None]
@@ -37,7 +37,7 @@ def run_cells(
     device : str
         ``"auto"``, ``"cpu"`` or ``"cuda"``.
     jobs : int
-        Processes; each takes whole groups (one table and seed).
+        Processes; each takes whole groups (one benchmark, study and seed).
     on_cell : callable, optional
         For progress displays.
     """
@@ -66,25 +66,27 @@ def run_group(
     on_cell: OnCell | None = None,
     workshops: dict[str, Any] | None = None,
 ) -> None:
-    """Run the cells of one table and seed one after another."""
+    """Run the cells of one group one after another."""
     import torch
 
-    from gradapt.experiments.bench import Bench, Workshop
+    from gradapt.experiments.bench import Bench
     from gradapt.experiments.methods import run_cell
+    from gradapt.experiments.workshop import Workshop
     from gradapt.learners.torch_samples import pick_device
 
     cells = sorted(cells)
-    table, preset, seed, n_samples = cells[0].group
+    table, preset, study, seed, n_samples = cells[0].group
     place = pick_device(device)
     # Workshops of another table only hold memory.
     workshops = {} if workshops is None else workshops
-    for name in [name for name in workshops if name != f"{table} {preset}"]:
+    own = f"{table} {preset} {study}"
+    for name in [name for name in workshops if name != own]:
         del workshops[name]
-    workshop = workshops.setdefault(f"{table} {preset}", Workshop())
-    bench = Bench(table, preset, seed, place, n_samples, workshop)
+    workshop = workshops.setdefault(own, Workshop())
+    bench = Bench(table, preset, seed, place, n_samples, workshop, study)
     torch.set_float32_matmul_precision("high" if bench.settings.tf32 else "highest")
     store = Store(store_path)
-    provenance = _provenance(place, asdict(bench.settings))
+    provenance = provenance_of(place, asdict(bench.settings))
     for cell in cells:
         started = time.perf_counter()
         if place.type == "cuda":
@@ -136,7 +138,8 @@ def _run_processes(groups: list[list[Cell]], store: Store, device: str, jobs: in
             raise
 
 
-def _provenance(device: Any, settings: dict[str, Any]) -> dict[str, Any]:
+def provenance_of(device: Any, settings: dict[str, Any]) -> dict[str, Any]:
+    """Versions, device and settings that a record comes from."""
     import numpy
     import scipy
     import torch

@@ -10,34 +10,31 @@ from pathlib import Path
 from typing import Any
 
 from gradapt.experiments.cells import Cell
-from gradapt.experiments.summary import Entry, published_number
+from gradapt.experiments.summary import Entry
+from gradapt.experiments.tables import Table
+from gradapt.files import atomic_path
 
 __all__ = ["as_csv", "as_json", "as_markdown", "print_table", "write_outputs"]
 
-_TITLES = {
-    "source-only": "source only",
-    "gst": "GST",
-    "frozen-gst": "frozen GST (control)",
-    "label-transport": "label transport (control)",
-}
-
 
 def as_csv(entries: Sequence[Entry]) -> str:
-    """One line for each cell, with every measure."""
+    """One line for each place, with every measure that any of them has."""
     out = io.StringIO()
-    measures = list(entries[0].means) if entries else []
+    measures = _measured(entries)
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(
-        ["table", "preset", "n_given", "method", "n_generated", "n_seeds"]
+        ["row", "column", "benchmark", "preset", "n_given", "method", "variant", "n_generated", "n_seeds", "measure"]
         + [name for measure in measures for name in (measure, f"{measure}_ci95")]
         + ["published", "published_ci95", "difference", "seconds_per_run"]
     )
     for entry in entries:
+        place, cell = entry.place, entry.place.cell
         values = [value for measure in measures for value in (entry.means[measure], entry.intervals[measure])]
         writer.writerow(
-            [entry.table, entry.preset, entry.n_given, entry.method, entry.n_generated, entry.n_seeds]
+            [place.row, place.column, cell.table, cell.preset, cell.n_given, cell.method, cell.variant]
+            + [cell.n_generated, entry.n_seeds, place.measure]
             + [_number(value) for value in values]
-            + [_number(value) for value in (entry.published, entry.published_interval, entry.difference)]
+            + [_number(value) for value in (*(place.published or (None, None)), entry.difference)]
             + [f"{entry.seconds:.2f}"]
         )
     return out.getvalue()
@@ -52,95 +49,125 @@ def as_json(entries: Sequence[Entry], results: Mapping[Cell, Mapping[str, Any]],
             provenances.append(result["provenance"])
         kept = {key: _rounded(value) for key, value in result.items() if key not in ("steps", "provenance")}
         runs.append({"cell": json.loads(cell.key), **kept})
-    table = [
-        {
-            "table": entry.table,
-            "preset": entry.preset,
-            "n_given": entry.n_given,
-            "method": entry.method,
-            "n_generated": entry.n_generated,
-            "n_seeds": entry.n_seeds,
-            "means": _rounded(entry.means),
-            "ci95": _rounded(entry.intervals),
-            "published": entry.published,
-            "published_ci95": entry.published_interval,
-            "difference": _rounded(entry.difference),
-        }
-        for entry in entries
-    ]
+    measures = _measured(entries)
+    table = []
+    for entry in entries:
+        place, cell = entry.place, entry.place.cell
+        published, interval = place.published or (None, None)
+        table.append(
+            {
+                "row": place.row,
+                "column": place.column,
+                "benchmark": cell.table,
+                "preset": cell.preset,
+                "n_given": cell.n_given,
+                "method": cell.method,
+                "variant": cell.variant,
+                "n_generated": cell.n_generated,
+                "n_seeds": entry.n_seeds,
+                "measure": place.measure,
+                "means": _rounded({measure: entry.means[measure] for measure in measures}),
+                "ci95": _rounded({measure: entry.intervals[measure] for measure in measures}),
+                "published": published,
+                "published_ci95": interval,
+                "difference": _rounded(entry.difference),
+            }
+        )
     head = json.dumps({"about": dict(about), "provenance": provenances}, indent=1)[:-2]
     lines = ",\n  ".join(json.dumps(row) for row in table)
     run_lines = ",\n  ".join(json.dumps(row) for row in runs)
     return f'{head},\n "table": [\n  {lines}\n ],\n "runs": [\n  {run_lines}\n ]\n}}\n'
 
 
-def as_markdown(entries: Sequence[Entry], measure: str = "transductive_last") -> str:
-    """Rows by given domains; each cell ours, and the published figure with the difference in brackets."""
-    columns = _columns(entries)
-    lines = ["| given | " + " | ".join(_title(column) for column in columns) + " |", "|---" * (len(columns) + 1) + "|"]
-    for n_given in sorted({entry.n_given for entry in entries}):
-        row = {entry.column: entry for entry in entries if entry.n_given == n_given}
-        cells = [_cell(row[column], measure) if column in row else "" for column in columns]
-        lines.append(f"| {n_given} | " + " | ".join(cells) + " |")
+def as_markdown(table: Table, entries: Sequence[Entry], *, heldout: bool = False) -> str:
+    """Each cell ours, and the published figure with the difference in brackets; or the held-out accuracies."""
+    rows, columns, shown = _laid_out(entries, heldout=heldout)
+    lines = [f"| {table.corner} | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
+    lines += [f"| {row} | " + " | ".join(shown.get((row, column), "") for column in columns) + " |" for row in rows]
     return "\n".join(lines) + "\n"
 
 
-def print_table(entries: Sequence[Entry], title: str) -> None:
+def print_table(table: Table, entries: Sequence[Entry]) -> None:
     """The table on the terminal, as Markdown where rich is missing."""
     try:
         from rich.console import Console
-        from rich.table import Table
+        from rich.table import Table as RichTable
     except ImportError:
-        print(f"\n{title}\n\n{as_markdown(entries)}")
+        print(f"\n{table.title}\n\n{as_markdown(table, entries)}\n{table.note}")
         return
-    columns = _columns(entries)
-    table = Table(title=title)
-    table.add_column("given", justify="right")
+    rows, columns, shown = _laid_out(entries, line="\n")
+    drawn = RichTable(title=table.title, caption=table.note or None)
+    drawn.add_column(table.corner, justify="right")
     for column in columns:
-        table.add_column(_title(column), justify="center")
-    for n_given in sorted({entry.n_given for entry in entries}):
-        row = {entry.column: entry for entry in entries if entry.n_given == n_given}
-        cells = [_cell(row[column], "transductive_last", "\n") if column in row else "" for column in columns]
-        table.add_row(str(n_given), *cells)
-    Console().print(table)
+        drawn.add_column(column, justify="center")
+    for row in rows:
+        drawn.add_row(row, *(shown.get((row, column), "") for column in columns))
+    Console().print(drawn)
 
 
 def write_outputs(
-    entries: Sequence[Entry], results: Mapping[Cell, Mapping[str, Any]], folder: Path, name: str, about: dict[str, Any]
+    table: Table,
+    entries: Sequence[Entry],
+    results: Mapping[Cell, Mapping[str, Any]],
+    folder: Path,
+    name: str,
+    about: dict[str, Any],
 ) -> list[Path]:
-    """Write ``name.csv``, ``name.json`` and ``name.md`` into a folder."""
+    """Write ``name.csv``, ``name.json`` and ``name.md`` into a folder; a figure also as PNG and SVG."""
     folder.mkdir(parents=True, exist_ok=True)
-    number = published_number(entries[0].table)
-    title = f"# {entries[0].table}, preset {entries[0].preset} (table {number} of the paper)\n\n"
     note = (
         "Transductive accuracy of the last model in percent, mean ± 95 % confidence interval (Student's t); in "
-        "brackets the published figure and our difference.\n\n"
+        f"brackets the published figure and our difference. {table.note}"
     )
-    held = "\nHeld-out accuracy of the last model:\n\n" + as_markdown(entries, "heldout_last")
-    paths = [folder / f"{name}{ending}" for ending in (".csv", ".json", ".md")]
-    paths[0].write_text(as_csv(entries))
-    paths[1].write_text(as_json(entries, results, about))
-    paths[2].write_text(title + note + as_markdown(entries) + held)
+    held = "\nHeld-out accuracy:\n\n" + as_markdown(table, entries, heldout=True)
+    texts = {
+        ".csv": as_csv(entries),
+        ".json": as_json(entries, results, about),
+        ".md": f"# {table.title}\n\n{note.strip()}\n\n{as_markdown(table, entries)}{held}",
+    }
+    paths = []
+    for ending, text in texts.items():
+        paths.append(folder / f"{name}{ending}")
+        with atomic_path(paths[-1]) as path:
+            path.write_text(text)
+    if table.figure:
+        from gradapt.experiments.figures import draw_bars
+
+        paths += draw_bars(table, entries, folder / name)
     return paths
 
 
-def _columns(entries: Sequence[Entry]) -> list[str]:
-    present = {entry.column for entry in entries}
-    return [name for name in _TITLES if name in present] + sorted(present - set(_TITLES))
+def _laid_out(
+    entries: Sequence[Entry], *, heldout: bool = False, line: str = " "
+) -> tuple[list[str], list[str], dict[tuple[str, str], str]]:
+    """Rows, columns and the text of each place; the held-out view has accuracies alone."""
+    shown: dict[tuple[str, str], str] = {}
+    for entry in entries:
+        measure = entry.place.measure
+        if heldout:
+            if not measure.startswith("transductive"):
+                continue
+            measure = measure.replace("transductive", "heldout")
+        shown[entry.place.row, entry.place.column] = _text(entry, measure, line)
+    rows, columns = (list(dict.fromkeys(key[i] for key in shown)) for i in (0, 1))
+    return rows, columns, shown
 
 
-def _title(column: str) -> str:
-    return _TITLES.get(column, f"GOAT, {column.removeprefix('goat ')} generated")
-
-
-def _cell(entry: Entry, measure: str, line: str = " ") -> str:
+def _text(entry: Entry, measure: str, line: str) -> str:
     mean, interval = entry.means[measure], entry.intervals[measure]
     if mean is None:
         return "-"
     text = f"{mean:.1f}" + ("" if interval is None else f" ± {interval:.1f}")
-    if entry.difference is None or measure != "transductive_last":
+    if entry.difference is None or entry.place.published is None or measure != entry.place.measure:
         return text
-    return f"{text}{line}({entry.published:.1f}, {entry.difference:+.1f})"
+    return f"{text}{line}({entry.place.published[0]:.1f}, {entry.difference:+.1f})"
+
+
+def _measured(entries: Sequence[Entry]) -> list[str]:
+    """Measures that at least one entry has, in their usual order."""
+    if not entries:
+        return []
+    return [measure for measure in entries[0].means if any(entry.means[measure] is not None for entry in entries)]
 
 
 def _number(value: float | None) -> str:

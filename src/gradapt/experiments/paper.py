@@ -1,4 +1,4 @@
-"""The paper's tables: which cells they have, and one call that runs and prints them."""
+"""One call that runs tables of the paper, prints them and writes them down."""
 
 from __future__ import annotations
 
@@ -8,50 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from gradapt.errors import InputError
-from gradapt.experiments.cells import Cell
 from gradapt.experiments.launch import run_cells
 from gradapt.experiments.output import print_table, write_outputs
-from gradapt.experiments.presets import TABLES, settings
+from gradapt.experiments.presets import BENCHMARKS
 from gradapt.experiments.progress import shown
 from gradapt.experiments.store import Store
-from gradapt.experiments.summary import Entry, published_number, summarise
+from gradapt.experiments.summary import Entry, summarise
+from gradapt.experiments.tables import TABLES, Options, make_table
 
-__all__ = ["DEFAULT_STORE", "run_tables", "table_cells"]
+__all__ = ["DEFAULT_STORE", "EXHIBITS", "run_tables"]
 
 DEFAULT_STORE = Path("runs") / "paper.sqlite"
-ALL_GIVEN = (0, 1, 2, 3, 4)
-ALL_GENERATED = (0, 1, 2, 3, 4)
-
-
-def table_cells(
-    table: str,
-    preset: str = "reference",
-    *,
-    seeds: int = 5,
-    given: Sequence[int] = ALL_GIVEN,
-    generated: Sequence[int] = ALL_GENERATED,
-    n_samples: int | None = None,
-) -> list[Cell]:
-    """All cells of a table; the controls belong to it whatever is asked for.
-
-    ``generated`` 0 stands for gradual self-training without generated domains.
-
-    >>> cells = table_cells("covtype", seeds=1, given=[2], generated=[0, 4])
-    >>> [(cell.method, cell.n_generated) for cell in cells]
-    [('source-only', 0), ('frozen-gst', 0), ('label-transport', 0), ('gst', 0), ('goat', 4)]
-    """
-    if seeds < 1:
-        raise InputError(f"seeds must be at least 1, got {seeds!r}")
-    if any(count < 0 for count in (*given, *generated)) or not given or not generated:
-        raise InputError(f"given and generated must be counts such as 0,2,4, got {given!r} and {generated!r}")
-    digest = settings(table, preset).digest
-    cells = []
-    for seed in range(seeds):
-        for n_given in given:
-            columns = [("source-only", 0), ("frozen-gst", 0), ("label-transport", 0)]
-            columns += [("goat" if count else "gst", count) for count in generated]
-            cells += [Cell(table, preset, seed, n_given, method, count, n_samples, digest) for method, count in columns]
-    return cells
+# Everything that can be asked for by name: the tables, and the one picture that has no cells.
+EXHIBITS = (*TABLES, "vae")
 
 
 def run_tables(
@@ -59,8 +28,9 @@ def run_tables(
     *,
     preset: str = "reference",
     seeds: int = 5,
-    given: Sequence[int] = ALL_GIVEN,
-    generated: Sequence[int] = ALL_GENERATED,
+    given: Sequence[int] | None = None,
+    generated: Sequence[int] | None = None,
+    with_given: bool = False,
     device: str = "auto",
     jobs: int = 1,
     n_samples: int | None = None,
@@ -68,36 +38,55 @@ def run_tables(
     output: str | Path | None = None,
     quiet: bool = False,
 ) -> list[Entry]:
-    """Run what is missing of the tables, print them and write them to ``output``."""
+    """Run what is missing of the tables, print them and write them to ``output``.
+
+    ``all`` stands for the four benchmarks. ``vae`` is a picture: it is always made anew, into ``output``.
+    """
+    unknown = [name for name in tables if name not in (*EXHIBITS, "all")]
+    if unknown:
+        raise InputError(f"there is no table {unknown[0]!r}; choose among {', '.join(EXHIBITS)} and all")
+    names = list(dict.fromkeys(part for name in tables for part in (BENCHMARKS if name == "all" else (name,))))
+    options = Options(preset, given, generated, n_samples, with_given)
+    wanted = [make_table(name, options) for name in names if name != "vae"]
+    cells = {table.name: table.cells(seeds) for table in wanted}
+    everything = list(dict.fromkeys(cell for own in cells.values() for cell in own))
     kept = Store(store)
-    entries: list[Entry] = []
     started = time.perf_counter()
-    wanted = {
-        table: table_cells(table, preset, seeds=seeds, given=given, generated=generated, n_samples=n_samples)
-        for table in (TABLES if list(tables) == ["all"] else tables)
-    }
-    everything = [cell for cells in wanted.values() for cell in cells]
     with shown(len(everything), len(kept.finished(everything)), quiet=quiet) as report:
         n_run = run_cells(everything, kept, device=device, jobs=jobs, on_cell=report)
     seconds = time.perf_counter() - started
-    for table, cells in wanted.items():
-        results = kept.results(cells)
-        rows = summarise(results)
+    entries: list[Entry] = []
+    for table in wanted:
+        results = kept.results(cells[table.name])
+        rows = summarise(table, results)
         entries += rows
         if not quiet:
-            print_table(rows, f"{table}, preset {preset}, {seeds} seeds (table {published_number(table)} of the paper)")
+            print_table(table, rows)
         if output is not None:
             about: dict[str, Any] = {
-                "table": table,
+                "table": table.name,
+                "title": table.title,
+                "note": table.note,
                 "preset": preset,
                 "seeds": seeds,
                 "n_samples": n_samples,
                 "cells_run_now": n_run,
                 "wall_seconds_all_tables_of_this_command": round(seconds, 1),
-                "tables_of_this_command": list(wanted),
+                "tables_of_this_command": names,
                 "jobs": jobs,
             }
-            write_outputs(rows, results, Path(output), f"{table}-{preset}", about)
-    if not quiet:
+            write_outputs(table, rows, results, Path(output), f"{table.name}-{preset}", about)
+    if wanted and not quiet:
         print(f"{n_run} of {len(everything)} cells run in {seconds:.1f} s; records in {kept.path}")
+    if "vae" in names:
+        _run_vae(preset, n_samples, device, output, quiet)
     return entries
+
+
+def _run_vae(preset: str, n_samples: int | None, device: str, output: str | Path | None, quiet: bool) -> None:
+    from gradapt.experiments.vae import run_vae
+
+    folder = Path(DEFAULT_STORE.parent if output is None else output)
+    run_vae(preset=preset, n_samples=n_samples, device=device, output=folder, quiet=quiet)  # type: ignore[arg-type]
+    if not quiet:
+        print(f"picture and numbers in {folder / 'vae.png'} and {folder / 'vae.json'}")

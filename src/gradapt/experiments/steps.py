@@ -8,12 +8,39 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from gradapt.experiments.cells import Cell
 from gradapt.experiments.presets import Settings
 from gradapt.learners.torch_samples import Samples, logits
 from gradapt.learners.torch_training import Trainer
 from gradapt.seeds import derive_seed
 
-__all__ = ["Judge", "Walk", "load_weights", "self_train"]
+__all__ = ["Judge", "Walk", "accuracy", "cell_seed", "load_weights", "self_train", "single_model"]
+
+
+def cell_seed(cell: Cell) -> int:
+    """The seed of a cell's own randomness, beyond what it shares with others."""
+    return derive_seed(
+        cell.seed, cell.method, cell.n_given, cell.n_generated, *([cell.variant] if cell.variant else [])
+    )
+
+
+def accuracy(guesses: Tensor, labels: Tensor) -> float:
+    """In percent.
+
+    >>> accuracy(torch.tensor([0, 1]), torch.tensor([0, 0]))
+    50.0
+    """
+    return float((guesses == labels).double().mean()) * 100
+
+
+def single_model(transductive: float | None, heldout: float | None) -> dict[str, Any]:
+    """The result of a method with nothing to select from."""
+    names = ("last", "selected", "label_selected")
+    return {
+        f"{side}_{name}": value
+        for side, value in (("transductive", transductive), ("heldout", heldout))
+        for name in names
+    }
 
 
 @torch.no_grad()
@@ -66,16 +93,15 @@ class Judge:
         target: predictions should be sure one by one and varied as a whole.
         """
         scores = logits(module, self.target)
-        accuracy = (scores.argmax(1) == self.target_labels).double().mean() * 100
         shares = scores.double().softmax(1)
         whole = shares.mean(0)
         information = _entropy(whole) - _entropy(shares).mean()
-        fresh: Tensor | None = None
+        fresh: float | None = None
         if self.heldout is not None and self.heldout_labels is not None:
-            fresh = (logits(module, self.heldout).argmax(1) == self.heldout_labels).double().mean() * 100
+            fresh = accuracy(logits(module, self.heldout).argmax(1), self.heldout_labels)
         return {
-            "transductive": float(accuracy),
-            "heldout": None if fresh is None else float(fresh),
+            "transductive": accuracy(scores.argmax(1), self.target_labels),
+            "heldout": fresh,
             "information": float(information),
         }
 
@@ -90,7 +116,7 @@ class Walk:
 
     Attributes
     ----------
-    trainer : Trainer
+    trainer : Trainer or PairedTrainer
         Holds the model, loaded with the weights to start from.
     settings : Settings
     judge : Judge
@@ -99,7 +125,7 @@ class Walk:
         Measurements; the first is the model before any adaptation.
     """
 
-    trainer: Trainer
+    trainer: Any
     settings: Settings
     judge: Judge
     seed: int
@@ -110,9 +136,22 @@ class Walk:
 
     def step(self, samples: Samples, mass: Tensor | None = None) -> None:
         """Self-train on the next domain."""
-        seed = derive_seed(self.seed, "refit", len(self.steps) - 1)
-        done = self_train(self.trainer, samples, self.settings, seed, mass)
+        self._measured(self_train(self.trainer, samples, self.settings, self._next_seed(), mass))
+
+    def paired_step(self, samples0: Samples, labels0: Tensor, samples1: Samples, epochs: int) -> None:
+        """Train a rival on a labelled and an unlabelled side."""
+        self.trainer.train(samples0, labels0, samples1, seed=self._next_seed(), epochs=epochs)
+        self._measured({"n_samples": len(samples1), "epochs": epochs})
+
+    def _next_seed(self) -> int:
+        return derive_seed(self.seed, "refit", len(self.steps) - 1)
+
+    def _measured(self, done: dict[str, float]) -> None:
         self.steps.append({**self.judge.measure(self.trainer.module), **done})
+
+    def target_shares(self) -> Tensor:
+        """Class probabilities of the model for the target, on the CPU."""
+        return logits(self.trainer.module, self.judge.target).double().softmax(1).cpu()
 
     def result(self) -> dict[str, Any]:
         """Accuracies of the last, the label-free selected and the label-selected model, named so."""
