@@ -389,6 +389,10 @@ class TestLoop:
         with pytest.raises(InputError, match="later layer"):
             PairedTrainer(small_net((2,), 2), "input", rival, Recipe(), sample_shape=(2,), n_classes=2)
 
+    def test_a_module_without_parameters_is_refused(self):
+        with pytest.raises(InputError, match="no parameters"):
+            PairedTrainer(nn.Flatten(), "input", CoVi(), Recipe(), sample_shape=(2,), n_classes=2)
+
 
 class HandWritten(nn.Module):
     """Not a sequence: it has to be traced to be cut."""

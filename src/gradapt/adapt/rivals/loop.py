@@ -61,6 +61,8 @@ class PairedTrainer:
         seed: int = 0,
         capture: bool | None = None,
     ) -> None:
+        if next(module.parameters(), None) is None:
+            raise InputError(f"{type(module).__name__} has no parameters to train")
         self.module, self.rival, self.recipe = module, rival, recipe
         self.encoder, self.head = split(module, layer)
         if rival.aligns_features and not any(p.requires_grad for p in self.encoder.parameters()):
@@ -87,7 +89,7 @@ class PairedTrainer:
         ----------
         samples0 : Samples
         labels0 : int tensor
-            Class numbers of ``samples0``.
+            Class numbers of ``samples0``, on the same device.
         samples1 : Samples
         seed : int
             Draws the rival's networks, the order of the batches and what dropout drops.
