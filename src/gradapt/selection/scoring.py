@@ -51,9 +51,10 @@ class Scores:
         """The choice in words."""
         shown = ", ".join(f"{number}: {100 * value:.1f} %" for number, value in self.values.items())
         whose = "carried along the plans" if self.carried else "that all candidates give together"
-        domains = "1 generated domain fits" if self.best == 1 else f"{self.best or 'no'} generated domains fit"
+        domains = "1 generated domain" if self.best == 1 else f"{self.best} generated domains"
         return (
-            f"{domains} best the confident labels {whose} ({len(self.rows):,} target rows, no target labels; {shown})"
+            f"with {domains} between two neighbours the model agrees best with the confident labels {whose} "
+            f"({len(self.rows):,} target rows, no target labels; {shown})"
         )
 
 
