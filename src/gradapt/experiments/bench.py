@@ -185,9 +185,8 @@ class Bench:
         """A shared trainer for self-training, loaded with a module's weights."""
         return self.workshop.trainer(name, _copy(module), self.recipe(self.settings.self_training_epochs))
 
-    def paired_trainer(self, name: str, rival: Rival) -> PairedTrainer:
+    def paired_trainer(self, name: str, rival: Rival, layer: str) -> PairedTrainer:
         """A shared trainer for a rival, loaded with the source model's weights."""
-        layer = self.settings.rival_layer
 
         def make(module: nn.Module) -> PairedTrainer:
             recipe = self.recipe(self.settings.self_training_epochs)

@@ -13,22 +13,24 @@ from gradapt.experiments.cells import Cell
 from gradapt.experiments.steps import Walk, cell_seed
 from gradapt.learners.torch_samples import Stored, logits
 
-__all__ = ["RIVALS", "WITH_GIVEN", "align", "mix_along_domains"]
+__all__ = ["AT_ENCODER", "RIVALS", "WITH_GIVEN", "align", "mix_along_domains"]
 
 # Every rival with the defaults of its own paper; nothing is tuned on the benchmarks.
 RIVALS: dict[str, Rival] = {"dann": DANN(), "deep-coral": DeepCoral(), "deep-jdot": DeepJDOT()}
-# Variant of a rival that also sees the given domains, pooled with the target.
-WITH_GIVEN = "with given"
+# Variants: the given domains pooled with the target; features aligned where GOAT's encoder ends.
+WITH_GIVEN, AT_ENCODER = "with given", "at encoder"
 
 
 def align(bench: Bench, cell: Cell, rival: Rival) -> dict[str, Any]:
     """Align source and target in one go, for as many epochs as gradual self-training takes in all."""
     names = bench.names(cell.n_given)
-    trainer = bench.paired_trainer(cell.method, rival)
-    walk = Walk(trainer, bench.settings, bench.judge(cell.n_given), cell_seed(cell))
+    chosen = bench.settings
+    layer = chosen.encoder if cell.variant == AT_ENCODER else chosen.rival_layer
+    trainer = bench.paired_trainer(f"{cell.method} {layer}", rival, layer)
+    walk = Walk(trainer, chosen, bench.judge(cell.n_given), cell_seed(cell))
     seen = names[1:] if cell.variant == WITH_GIVEN else names[-1:]
     unlabelled = Stored(torch.cat([bench.samples(name).values for name in seen]))
-    epochs = bench.settings.self_training_epochs * (cell.n_given + 1)
+    epochs = chosen.self_training_epochs * (cell.n_given + 1)
     walk.paired_step(bench.samples(names[0]), bench.labels(names[0]), unlabelled, epochs)
     return walk.result()
 
@@ -36,7 +38,7 @@ def align(bench: Bench, cell: Cell, rival: Rival) -> dict[str, Any]:
 def mix_along_domains(bench: Bench, cell: Cell) -> dict[str, Any]:
     """CoVi between every two neighbours; behind the source the labels are the model's own."""
     names = bench.names(cell.n_given)
-    trainer = bench.paired_trainer(cell.method, CoVi())
+    trainer = bench.paired_trainer(cell.method, CoVi(), bench.settings.rival_layer)
     walk = Walk(trainer, bench.settings, bench.judge(cell.n_given), cell_seed(cell))
     labels = bench.labels(names[0])
     for before, after in pairwise(names):
