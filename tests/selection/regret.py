@@ -137,14 +137,17 @@ def _adapt_all(learner, sequence, samples=None):
     return {k: softmax(run.logits(samples), axis=1) for k, run in runs.items()}, carried_labels(ground, plans)
 
 
-def agreement(opinion, share):
+def agreement(opinion, share, per_class=False):
     """The rule of the paper taken at its word: share of confident pseudo-labels that a candidate agrees with."""
 
     def scores(t):
         teacher = opinion(t)
-        rows = np.argsort(-teacher.max(axis=1), kind="stable")[: int(np.ceil(share * len(teacher)))]
-        labels = teacher.argmax(axis=1)[rows]
-        return {k: float((p[rows].argmax(axis=1) == labels).mean()) for k, p in t.probabilities.items()}
+        labels, sure = teacher.argmax(axis=1), teacher.max(axis=1)
+        groups = [np.flatnonzero(labels == c) for c in np.unique(labels)] if per_class else [np.arange(len(labels))]
+        rows = np.concatenate(
+            [group[np.argsort(-sure[group], kind="stable")[: int(np.ceil(share * len(group)))]] for group in groups]
+        )
+        return {k: float((p[rows].argmax(axis=1) == labels[rows]).mean()) for k, p in t.probabilities.items()}
 
     return scores
 
@@ -173,6 +176,7 @@ RULES = {
     "consensus, mean probability, 20 % (without plans)": lambda t: score_candidates(t.probabilities).values,
     "consensus, mean probability, 50 %": lambda t: score_candidates(t.probabilities, share=0.5).values,
     "consensus, agreement, 50 %": agreement(consensus, 0.5),
+    "consensus, agreement, 50 % of each class": agreement(consensus, 0.5, per_class=True),
     "labels of the candidate 4, agreement, 50 %": agreement(lambda t: t.probabilities[4], 0.5),
     "labels of the candidate 0, agreement, 50 %": agreement(lambda t: t.probabilities[0], 0.5),
     "labels of the source model, agreement, 50 %": agreement(lambda t: t.source, 0.5),
