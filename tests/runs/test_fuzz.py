@@ -68,7 +68,8 @@ def test_500_malformed_tables():
             folder = Path(name)
             path = malformed.write(frame, kind, folder)
             rule = [["--windows", "3"], ["--window-by", "month"], ["--given", "30,60"], []][seed % 4]
-            model = ["--method", ["goat", "gst", "direct", "source"][seed // 4 % 4], "--generated", "1"]
+            number = ["1", "auto"][seed // 16 % 2]
+            model = ["--method", ["goat", "gst", "direct", "source"][seed // 4 % 4], "--generated", number]
             options = ["--label", malformed.LABEL, "--order", malformed.ORDER, *rule, *model, "-o", folder / "RUN"]
             code, stderr = run(["adapt", path, *options])
             codes.append(code)
