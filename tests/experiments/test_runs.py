@@ -14,14 +14,20 @@ import torch
 from gradapt.adapt import GOAT, GradualSelfTraining, SelfTraining, logit_range
 from gradapt.datasets import covtype, rotated_mnist
 from gradapt.domains import DomainSequence
-from gradapt.experiments import Cell, Store, run_cells, run_tables, settings, table_cells
+from gradapt.experiments import Cell, Options, Store, make_table, run_cells, run_tables, settings
 from gradapt.experiments.bench import Bench
-from gradapt.experiments.methods import _seed, run_cell
+from gradapt.experiments.methods import run_cell
+from gradapt.experiments.steps import cell_seed
+from gradapt.experiments.tables import LAYERS
 from gradapt.learners.torch_learner import TorchLearner
 from gradapt.learners.torch_samples import logits
 from gradapt.learners.torch_training import Adam, Recipe
 
 CPU = torch.device("cpu")
+
+
+def table_cells(name, seeds=1, **options):
+    return make_table(name, Options(**options)).cells(seeds)
 
 
 def without_time(result):
@@ -60,7 +66,7 @@ def test_table_is_printed_and_written(data, tmp_path, capsys):
         ["covtype"], seeds=2, given=[0], generated=[0], n_samples=100, device="cpu",
         store=tmp_path / "s.sqlite", output=tmp_path / "out",
     )  # fmt: skip
-    assert {entry.method for entry in entries} == {"source-only", "gst", "frozen-gst", "label-transport"}
+    assert {entry.place.cell.method for entry in entries} == {"source-only", "gst", "frozen-gst", "label-transport"}
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "covtype-reference.csv",
         "covtype-reference.json",
@@ -130,7 +136,7 @@ def test_goat_column_is_the_library_s_goat(data, table, load):
     recipe = Recipe(chosen.self_training_epochs, chosen.batch_size, Adam(chosen.lr, chosen.weight_decay))
     learner = TorchLearner(
         build=None, classes=np.arange(2 if table == "covtype" else 10), recipe=recipe, refit_recipe=recipe, device=CPU,
-        seed=_seed(cell), encoder_layer=chosen.encoder, module=bench.source_model,
+        seed=cell_seed(cell), encoder_layer=chosen.encoder, module=bench.source_model,
     )  # fmt: skip
     method = GradualSelfTraining(SelfTraining(chosen.drop_fraction, use_weights=False, confidence=logit_range))
     goat = GOAT(n_generated=1, method=method)
@@ -139,6 +145,99 @@ def test_goat_column_is_the_library_s_goat(data, table, load):
     masked = DomainSequence([sequence.source, *(domain.without_labels() for domain in sequence[1:])])
     adapted = goat.adapt(learner, masked).learner
     scores = adapted.logits(sequence.target.samples)
-    trainer = bench.workshop.trainers[f"{table} reference head"]
+    trainer = bench.workshop.trainers[f"head {chosen.encoder}"]
     mine = logits(trainer.module, bench.judge(1, bench.encoder(1)).target)
     assert np.allclose(mine.numpy(), scores, atol=1e-3)
+
+
+def test_rivals_run_from_the_source_model_and_leave_it_alone(data):
+    bench = Bench("covtype", "reference", 0, CPU, 150)
+    before = {name: value.clone() for name, value in bench.source_model.state_dict().items()}
+    results = {}
+    for method, variant in [(m, v) for m in ("dann", "deep-coral", "deep-jdot") for v in ("", "with given")]:
+        cell = Cell("covtype", "reference", 0, 2, method, variant=variant)
+        results[method, variant] = run_cell(bench, cell)
+        assert results[method, variant] == run_cell(bench, cell)
+    assert all(torch.equal(value, before[name]) for name, value in bench.source_model.state_dict().items())
+    firsts = {result["transductive_before"] for result in results.values()}
+    assert len(firsts) == 1
+    steps = [result["steps"][-1] for result in results.values()]
+    # As many epochs as gradual self-training has over two given domains and the target.
+    assert {step["epochs"] for step in steps} == {3 * bench.settings.self_training_epochs}
+    assert [step["n_samples"] for step in steps] == [150, 450] * 3
+
+
+def test_no_rival_depends_on_labels_behind_the_source(data):
+    cells = [Cell("covtype", "reference", 0, 1, method) for method in ("dann", "deep-jdot", "covi", "goat-auto")]
+    cells.append(Cell("covtype", "reference", 0, 1, "goat", 1))
+    scores = []
+    for shuffled in (False, True):
+        bench = Bench("covtype", "reference", 0, CPU, 120)
+        names = bench.names(1)
+        if shuffled:
+            for name in names[1:]:
+                bench._labels[name] = 1 - bench._labels[name]
+        found = []
+        for cell in cells:
+            result = run_cell(bench, cell)
+            accuracy = result["transductive_last"]
+            found.append(100 - accuracy if shuffled else accuracy)
+        scores.append(found)
+    # With every label turned around the models, and so their right answers, are the same.
+    assert scores[0] == pytest.approx(scores[1])
+
+
+def test_covi_visits_neighbour_after_neighbour(data):
+    bench = Bench("covtype", "reference", 0, CPU, 150)
+    steps = run_cell(bench, Cell("covtype", "reference", 0, 2, "covi"))["steps"]
+    assert [step.get("epochs") for step in steps] == [None, 5, 5, 5]
+
+
+def test_the_choice_of_domains_lies_between_best_and_worst_and_is_one_of_the_runs(data):
+    bench = Bench("covtype", "reference", 0, CPU, 150)
+    cell = Cell("covtype", "reference", 0, 1, "goat-auto")
+    found = run_cell(bench, cell)
+    alone = Cell("covtype", "reference", 0, 1, "goat", 2)
+    assert found["accuracies"]["2"] == run_cell(Bench("covtype", "reference", 0, CPU, 150), alone)["transductive_last"]
+    assert found["accuracies"][str(found["chosen"])] == found["transductive_last"]
+    assert found["scores"][str(found["chosen"])] == max(found["scores"].values())
+    assert found["transductive_worst"] <= found["transductive_last"] <= found["transductive_best"]
+
+
+def test_nearest_neighbours_and_floors(data):
+    bench = Bench("covtype", "reference", 0, CPU, 150)
+    found = run_cell(bench, Cell("covtype", "reference", 0, 0, "nearest-neighbour"))
+    source, target = (bench.samples(name).values.double() for name in bench.names(0))
+    nearest = torch.cdist(target, source).argmin(1)
+    right = bench.labels(bench.names(0)[0])[nearest] == bench.labels(bench.names(0)[1])
+    assert found["transductive_last"] == pytest.approx(float(right.double().mean()) * 100, abs=1.0)
+    assert found["heldout_last"] is not None
+
+
+@pytest.mark.slow
+def test_ablations_use_the_plan_and_the_layer_they_name(data):
+    bench = Bench("rotated-mnist", "reference", 0, CPU, 40, study="plans")
+    oracle = run_cell(bench, Cell("rotated-mnist", "reference", 0, 0, "goat", 1, study="plans", variant="oracle"))
+    uniform = run_cell(bench, Cell("rotated-mnist", "reference", 0, 0, "goat", 1, study="plans", variant="uniform"))
+    optimal = run_cell(bench, Cell("rotated-mnist", "reference", 0, 0, "goat", 1, study="plans", variant="optimal"))
+    # The true pairing never joins two classes; random pairs mostly do.
+    assert oracle["same_class_mass"] == pytest.approx(100.0)
+    assert uniform["same_class_mass"] < optimal["same_class_mass"] < 100.0
+    assert oracle["plan_entries"] == uniform["plan_entries"] == optimal["plan_entries"] == 40
+    assert "plan_gap" not in oracle
+    layers = Bench("rotated-mnist", "reference", 0, CPU, 40, study="encoders")
+    widths = {layer: layers.encoded(layers.encoder(0, layer), layers.names(0)[0]).shape[1] for layer in LAYERS}
+    assert widths == {"input": 784, **{f"conv{i}": 25_088 for i in (1, 2, 3, 4)}}
+    found = run_cell(layers, Cell("rotated-mnist", "reference", 0, 0, "goat", 1, study="encoders", variant="input"))
+    assert 0 <= found["transductive_last"] <= 100
+
+
+def test_an_entropic_plan_is_thin_and_nearly_optimal(data):
+    from gradapt.experiments.coupling import couple, couple_entropic
+
+    source, target = (torch.from_numpy(domain.samples[:80].copy()) for domain in covtype(0, n_samples=80))
+    exact, thin = couple(source, target[:60]), couple_entropic(source, target[:60])
+    assert len(thin.rows) <= 80 + 60
+    assert float(thin.mass.sum()) == pytest.approx(1.0)
+    assert 0 <= thin.lost_mass < 0.2
+    assert exact.gap < 1e-9 <= thin.gap < 0.05
