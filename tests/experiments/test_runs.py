@@ -187,6 +187,20 @@ def test_no_rival_depends_on_labels_behind_the_source(data):
     assert scores[0] == pytest.approx(scores[1])
 
 
+def test_the_control_of_the_rivals_never_sees_the_target(data):
+    cell = Cell("covtype", "reference", 0, 1, "source-longer")
+    found = []
+    for change in (0.0, 5.0):
+        bench = Bench("covtype", "reference", 0, CPU, 120)
+        target = bench.names(1)[-1]
+        unmoved = bench.samples(target)
+        bench._samples[target] = unmoved.values + change
+        run_cell(bench, cell)
+        (trainer,) = bench.workshop.paired_trainers.values()
+        found.append(logits(trainer.module, unmoved))
+    assert torch.equal(*found)
+
+
 def test_covi_visits_neighbour_after_neighbour(data):
     bench = Bench("covtype", "reference", 0, CPU, 150)
     steps = run_cell(bench, Cell("covtype", "reference", 0, 2, "covi"))["steps"]

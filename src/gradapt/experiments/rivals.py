@@ -16,7 +16,13 @@ from gradapt.learners.torch_samples import Stored, logits
 __all__ = ["AT_ENCODER", "RIVALS", "WITH_GIVEN", "align", "mix_along_domains"]
 
 # Every rival with the defaults of its own paper; nothing is tuned on the benchmarks.
-RIVALS: dict[str, Rival] = {"dann": DANN(), "deep-coral": DeepCoral(), "deep-jdot": DeepJDOT()}
+RIVALS: dict[str, Rival] = {
+    "dann": DANN(),
+    "deep-coral": DeepCoral(),
+    "deep-jdot": DeepJDOT(),
+    # The control of them all: nothing is aligned, only the training on the source goes on for as long.
+    "source-longer": DANN(strength=0.0),
+}
 # Variants: the given domains pooled with the target; features aligned where GOAT's encoder ends.
 WITH_GIVEN, AT_ENCODER = "with given", "at encoder"
 

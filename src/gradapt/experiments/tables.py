@@ -143,6 +143,7 @@ def _uda(name: str, options: Options) -> Table:
     counts = [count for count in options.generated or ALL_GENERATED if count]
     rows: list[tuple[str, str, int, int, str]] = [
         ("source only", "source-only", 0, 0, ""),
+        ("source only, as long as the rivals", "source-longer", n_given, 0, ""),
         ("nearest neighbour", "nearest-neighbour", 0, 0, ""),
         ("label transport", "label-transport", 0, 0, ""),
         ("target self-training", "gst", 0, 0, ""),
