@@ -122,6 +122,8 @@ def test_auto_tells_what_it_compared(made, monkeypatch, capsys):
     assert [entry["n_generated"] for entry in printed["generated"]["scores"]] == [0, 1, 2, 3, 4]
     assert printed["generated"]["sentence"] in (made[0] / "AUTO" / "MODEL_CARD.md").read_text()
     assert "carried along the plans" in (made[0] / "AUTO" / "report.html").read_text()
+    _print(printed, made[0] / "AUTO")
+    assert f"generated: {printed['generated']['sentence']}" in capsys.readouterr().out
     shutil.rmtree(made[0] / "AUTO")
 
 
@@ -206,7 +208,8 @@ def _ask(url, rows, seconds):
 
 
 def _in_process(arguments, monkeypatch):
-    from gradapt.cli import main
+    from gradapt.cli.adapt import _print
+from gradapt.cli import main
 
     monkeypatch.setattr(sys, "argv", ["gradapt", *map(str, arguments)])
     try:

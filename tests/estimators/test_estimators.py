@@ -292,3 +292,15 @@ class TestOptions:
         with pytest.raises(ValueError, match="use_weights=False"):
             clf.fit(X[keep], y[keep], sample_domain=domain[keep])
         assert SelfTraining().use_weights is None
+
+
+@pytest.mark.parametrize("kind", THREE)
+def test_a_network_takes_data_frames_without_complaint(kind):
+    torch_classifier = pytest.importorskip("gradapt.learners.torch_classifier")
+    X, y, domain = flat(moving_gaussians((0, 1, 2), n_samples=40))
+    frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(X.shape[1])])
+    network = torch_classifier.TorchClassifier(epochs=2, device="cpu", random_state=0)
+    # A warning would be an error here.
+    clf = kind(network).fit(frame, y, sample_domain=domain)
+    assert np.array_equal(clf.predict(frame), clf.estimator_.predict(X))
+    assert list(clf.feature_names_in_) == list(frame.columns)

@@ -222,6 +222,9 @@ def _print(summary: dict[str, Any], out: Path) -> None:
     from rich.console import Console
 
     console = Console()
+    generated = summary["generated"]
+    if generated["how"] != "asked":
+        console.print(f"generated: {generated['sentence']}", soft_wrap=True, highlight=False, markup=False)
     for name, key in (("old model", "old"), ("adapted model", "new")):
         guess = summary["accuracy"][key]
         doubt = "" if guess["reliable"] else ", not reliable"

@@ -98,7 +98,8 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         adaptation = self._adapt(learner, sequence, watch)
         gate = keep_better(sequence, learner, adaptation.learner) if self.keep_if_worse else None
         # Nothing is set before everything has worked: a failed fit leaves the old model.
-        self._on_matrices_ = on_matrices
+        # A classifier with a learner of its own was fitted through that, which knows no names of columns.
+        self._on_matrices_ = on_matrices or hasattr(learner.estimator, "make_learner")
         self.source_estimator_ = learner.estimator
         self.step_estimators_ = steps
         self.gate_ = gate

@@ -28,10 +28,7 @@ class _RivalClassifier(AdaptedClassifier):
 
     def fit_path(self, sequence: DomainSequence) -> Self:
         self._check_estimator()
-        super().fit_path(sequence)
-        # The network knows no names of columns: frames become arrays at the door.
-        self._on_matrices_ = True
-        return self
+        return super().fit_path(sequence)
 
     def _fit_plain(self, X: Any, y: Any, sample_weight: Any) -> Self:
         self._check_estimator()
