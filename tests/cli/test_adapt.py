@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from gradapt.cli.adapt import _print
 from gradapt.datasets.toy import moving_gaussians
 
 OPTIONS = ["--label", "kind", "--order", "year", "--window-by", "value", "--generated", "1"]
@@ -208,8 +209,7 @@ def _ask(url, rows, seconds):
 
 
 def _in_process(arguments, monkeypatch):
-    from gradapt.cli.adapt import _print
-from gradapt.cli import main
+    from gradapt.cli import main
 
     monkeypatch.setattr(sys, "argv", ["gradapt", *map(str, arguments)])
     try:
