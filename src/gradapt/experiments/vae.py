@@ -6,93 +6,38 @@ import csv
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from gradapt.datasets import rotated_mnist
 from gradapt.datasets.common import Preset
-from gradapt.domains import Domain
 from gradapt.errors import InputError
-from gradapt.experiments.coupling import Coupling, couple
 from gradapt.experiments.launch import provenance_of
+from gradapt.experiments.vae_measures import VAESettings, measure_paths, pixel_error, plan_numbers
+from gradapt.experiments.vae_paths import (
+    INPUT_OT,
+    LATENT_OT,
+    LATENT_TRUE,
+    REAL,
+    TARGET_ANGLE,
+    ImagePath,
+    load_digits,
+    make_paths,
+)
 from gradapt.experiments.vae_picture import draw_paths
 from gradapt.files import atomic_path, write_json
-from gradapt.learners.torch_samples import Between, Stored, logits, pick_device
-from gradapt.learners.torch_training import Adam, Recipe, Trainer, seeded
-from gradapt.networks import ConvVAE, conv_net, fit_vae
+from gradapt.learners.torch_samples import pick_device
+from gradapt.learners.torch_training import seeded
+from gradapt.networks import ConvVAE, fit_vae
 from gradapt.seeds import derive_seed
 
 __all__ = ["VAESettings", "run_vae"]
 
-TARGET_ANGLE = 45.0
 # Images in the picture: the first ones of the source, whatever they show.
 N_PICTURED = 4
-# Generated images whose distances to all real ones are held at a time.
-_PART = 2048
-
-# What each row of numbers is about; the last two are what the others are to be compared with.
-INPUT_OT = "input space, optimal plan"
-LATENT_OT = "latent space, optimal plan"
-INPUT_TRUE = "input space, true pairs"
-LATENT_TRUE = "latent space, true pairs"
-REAL = "real rotation"
-REAL_DECODED = "real rotation, through the VAE"
-
-
-@dataclass(frozen=True)
-class VAESettings:
-    """Everything about a run but the data: Adam and the batch size are the paper's.
-
-    Attributes
-    ----------
-    epochs : int
-        The paper names none. With so small a learning rate the loss still sinks after thousands of steps;
-        300 epochs are 12,000 steps on the full data.
-    n_generated : int
-        Generated domains between source and target.
-    batch_size : int
-    lr : float
-    judge_epochs, judge_batch_size : int
-    judge_lr : float
-        Of the classifiers that judge generated images, one for each angle.
-    """
-
-    epochs: int = 300
-    n_generated: int = 4
-    batch_size: int = 512
-    lr: float = 1e-4
-    judge_epochs: int = 10
-    judge_batch_size: int = 128
-    judge_lr: float = 1e-3
-
-    @property
-    def positions(self) -> list[float]:
-        """Positions of all domains, source and target included."""
-        return [i / (self.n_generated + 1) for i in range(self.n_generated + 2)]
-
-
-@dataclass(frozen=True, eq=False)
-class _Data:
-    """Own images at every angle, source first and target last, and real images that no path is made of."""
-
-    own: list[Tensor]
-    labels: Tensor
-    heldout: list[Tensor]
-    heldout_labels: Tensor
-
-
-@dataclass(frozen=True, eq=False)
-class _Path:
-    """Images at every position, the source row of each image, and its mass."""
-
-    images: list[Tensor]
-    rows: Tensor
-    mass: Tensor
 
 
 def run_vae(
@@ -165,18 +110,18 @@ def _run_seed(
     chosen: VAESettings,
     device: torch.device,
     tell: Callable[[str], None],
-) -> tuple[dict[str, Any], dict[str, _Path]]:
+) -> tuple[dict[str, Any], dict[str, ImagePath]]:
     times = [time.perf_counter()]
-    data = _load(preset, seed, n_samples, chosen.positions, device)
+    data = load_digits(preset, seed, n_samples, chosen.positions, device)
     source, target = data.own[0], data.own[-1]
     tell(f"{len(source)} images at each angle, {len(data.heldout[0])} held out")
     times.append(time.perf_counter())
     vae, losses = _trained(source, target, seed, chosen, tell)
     times.append(time.perf_counter())
-    plans, paths = _paths(data, vae, chosen.positions)
+    plans, paths = make_paths(data, vae, chosen.positions)
     tell("plans made")
     times.append(time.perf_counter())
-    rows = _measure(paths, data, seed, chosen, tell)
+    rows = measure_paths(paths, data, seed, chosen, tell)
     times.append(time.perf_counter())
     stages = ("data", "training", "plans and paths", "measures")
     ends = {"source": source, "target": target, "held-out source": data.heldout[0], "held-out target": data.heldout[-1]}
@@ -185,8 +130,8 @@ def _run_seed(
         "n_images": len(source),
         "n_heldout": len(data.heldout[0]),
         "losses": losses,
-        "plans": [{"plan": name, **_plan_numbers(plan, data.labels)} for name, plan in plans.items()],
-        "reconstruction": {name: _rms(vae, images) for name, images in ends.items()},
+        "plans": [{"plan": name, **plan_numbers(plan, data.labels)} for name, plan in plans.items()],
+        "reconstruction": {name: pixel_error(vae, images) for name, images in ends.items()},
         "rows": rows,
         "seconds": {name: round(times[i + 1] - times[i], 2) for i, name in enumerate(stages)},
     }
@@ -220,111 +165,7 @@ def _trained(
     return vae, losses
 
 
-def _paths(data: _Data, vae: ConvVAE, positions: list[float]) -> tuple[dict[str, Coupling], dict[str, _Path]]:
-    """Plans by name, and images along them and along the real rotation."""
-    pixels = [data.own[0], data.own[-1]]
-    latents = [vae.latents(images) for images in pixels]
-    plans = {INPUT_OT: couple(*(x.flatten(1) for x in pixels)), LATENT_OT: couple(*latents)}
-    true = _true_pairs(pixels[0])
-    paths = {
-        INPUT_OT: _path(plans[INPUT_OT], pixels, positions),
-        LATENT_OT: _path(plans[LATENT_OT], latents, positions, vae),
-        INPUT_TRUE: _path(true, pixels, positions),
-        LATENT_TRUE: _path(true, latents, positions, vae),
-        REAL: _Path(data.own, true.rows, true.mass),
-        REAL_DECODED: _Path([vae.images(vae.latents(images)) for images in data.own], true.rows, true.mass),
-    }
-    return plans, paths
-
-
-def _load(preset: Preset, seed: int, n_samples: int | None, positions: list[float], device: torch.device) -> _Data:
-    """The same digits at every angle, in the same order, and other digits at every angle."""
-    own: list[Domain] = []
-    heldout: list[Domain] = []
-    for position in positions:
-        angle = position * TARGET_ANGLE
-        shared: dict[str, Any] = {"preset": preset, "seed": seed, "n_samples": n_samples, "target_angle": angle}
-        own.append(rotated_mnist(0, **shared).target)
-        heldout.append(rotated_mnist(0, split="heldout", **shared).target)
-    images = [[torch.from_numpy(np.ascontiguousarray(d.samples)).to(device) for d in kept] for kept in (own, heldout)]
-    labels = [torch.as_tensor(np.array(kept[0].labels), device=device) for kept in (own, heldout)]
-    return _Data(images[0], labels[0], images[1], labels[1])
-
-
-def _true_pairs(source: Tensor) -> Coupling:
-    """Each image with its own rotation, as no method can know it."""
-    n = len(source)
-    rows = torch.arange(n, device=source.device)
-    return Coupling(rows, rows, torch.full((n,), 1.0 / n, dtype=torch.float64, device=source.device), (n, n), 0.0)
-
-
-def _path(plan: Coupling, ends: list[Tensor], positions: list[float], vae: ConvVAE | None = None) -> _Path:
-    """Images on the straight lines of a plan, decoded where the lines lie in a latent space."""
-    entries = torch.arange(len(plan.rows), device=plan.rows.device)
-    points = [Between(ends[0], ends[1], plan.rows, plan.cols, position).take(entries) for position in positions]
-    return _Path([x if vae is None else vae.images(x) for x in points], plan.rows, plan.mass)
-
-
-def _plan_numbers(plan: Coupling, labels: Tensor) -> dict[str, float | None]:
-    same = labels[plan.rows] == labels[plan.cols]
-    return {
-        "same_class_percent": float((plan.mass * same).sum()) * 100,
-        "same_image_percent": float((plan.mass * (plan.rows == plan.cols)).sum()) * 100,
-        "gap": plan.gap,
-    }
-
-
-def _rms(vae: ConvVAE, images: Tensor) -> float:
-    """Root mean square error of a pixel after encoding and decoding."""
-    return float((vae.images(vae.latents(images)) - images).square().mean().sqrt())
-
-
-def _measure(
-    paths: dict[str, _Path], data: _Data, seed: int, chosen: VAESettings, tell: Callable[[str], None]
-) -> list[dict[str, Any]]:
-    """How near images at each position are to real digits of that angle; labels serve the diagnosis alone."""
-    rows = []
-    angles = torch.tensor([p * TARGET_ANGLE for p in chosen.positions], device=data.labels.device)
-    for number, position in enumerate(chosen.positions):
-        judge = _judge(data.heldout[number], data.heldout_labels, derive_seed(seed, "judge", number), chosen)
-        for name, path in paths.items():
-            images, mass = path.images[number], path.mass
-            distances = _nearest(images, data.heldout)
-            found = angles[distances.argmin(1)]
-            chances = logits(judge, Stored(images)).softmax(1)
-            top = chances.max(1)
-            own = (images - data.own[number][path.rows]).flatten(1).norm(dim=1)
-            values = {
-                "nearest": distances[:, number],
-                "own": own,
-                "angle": found,
-                "angle_error": (found - angles[number]).abs(),
-                "judge_accuracy": (top.indices == data.labels[path.rows]) * 100.0,
-                "judge_confidence": top.values * 100.0,
-            }
-            means = {key: float((value.double() * mass).sum()) for key, value in values.items()}
-            rows.append({"images": name, "position": position, "true_angle": float(angles[number]), **means})
-        tell(f"position {position:.2f} measured")
-    return rows
-
-
-def _nearest(images: Tensor, references: list[Tensor]) -> Tensor:
-    """Distance of each image (row) to the nearest of each set of real ones (column)."""
-    parts = torch.split(images.flatten(1), _PART)
-    return torch.stack([torch.cat([torch.cdist(x, real.flatten(1)).amin(1) for x in parts]) for real in references], 1)
-
-
-def _judge(images: Tensor, labels: Tensor, seed: int, chosen: VAESettings) -> torch.nn.Module:
-    """A classifier of real digits of one angle, none of which is on a path."""
-    with seeded(seed, torch.device("cpu")):
-        module = conv_net(images.shape[-1], 10, n_conv=2, hidden=(128,), width=16, in_channels=images.shape[1])
-    recipe = Recipe(chosen.judge_epochs, chosen.judge_batch_size, Adam(lr=chosen.judge_lr))
-    trainer = Trainer(module.to(images.device), recipe)
-    trainer.train(Stored(images), torch.arange(len(images), device=images.device), labels, seed=seed)
-    return trainer.module
-
-
-def _pictured(path: _Path) -> list[list[Any]]:
+def _pictured(path: ImagePath) -> list[list[Any]]:
     """The images that begin at the first rows of the source: one list for each row, one image for each position."""
     entries = [int((path.mass * (path.rows == row)).argmax()) for row in range(min(N_PICTURED, len(path.images[0])))]
     return [[images[entry, 0].cpu().numpy() for images in path.images] for entry in entries]
