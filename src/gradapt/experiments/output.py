@@ -16,6 +16,8 @@ from gradapt.files import atomic_path
 
 __all__ = ["as_csv", "as_json", "as_markdown", "print_table", "write_outputs"]
 
+_FILE_WIDTH = 160
+
 
 def as_csv(entries: Sequence[Entry]) -> str:
     """One line for each place, with every measure that any of them has."""
@@ -97,12 +99,15 @@ def print_table(table: Table, entries: Sequence[Entry]) -> None:
         return
     rows, columns, shown = _laid_out(entries, line="\n")
     drawn = RichTable(title=table.title, caption=table.note or None)
-    drawn.add_column(table.corner, justify="right")
+    drawn.add_column(table.corner, justify="right", overflow="fold")
     for column in columns:
-        drawn.add_column(column, justify="center")
+        drawn.add_column(column, justify="center", overflow="fold")
     for row in rows:
         drawn.add_row(row, *(shown.get((row, column), "") for column in columns))
-    Console().print(drawn)
+    console = Console()
+    # A file or a pipe has no width to keep to.
+    console = console if console.is_terminal else Console(width=_FILE_WIDTH)
+    console.print(drawn)
 
 
 def write_outputs(
