@@ -79,14 +79,16 @@ def run_tables(
     if wanted and not quiet:
         print(f"{n_run} of {len(everything)} cells run in {seconds:.1f} s; records in {kept.path}")
     if "vae" in names:
-        _run_vae(preset, n_samples, device, output, quiet)
+        _run_vae(preset, seeds, n_samples, device, output, quiet)
     return entries
 
 
-def _run_vae(preset: str, n_samples: int | None, device: str, output: str | Path | None, quiet: bool) -> None:
+def _run_vae(
+    preset: str, seeds: int, n_samples: int | None, device: str, output: str | Path | None, quiet: bool
+) -> None:
     from gradapt.experiments.vae import run_vae
 
     folder = Path(DEFAULT_STORE.parent if output is None else output)
-    run_vae(preset=preset, n_samples=n_samples, device=device, output=folder, quiet=quiet)  # type: ignore[arg-type]
+    run_vae(preset=preset, seeds=seeds, n_samples=n_samples, device=device, output=folder, quiet=quiet)  # type: ignore[arg-type]
     if not quiet:
         print(f"picture and numbers in {folder / 'vae.png'} and {folder / 'vae.json'}")
