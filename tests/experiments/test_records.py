@@ -146,7 +146,14 @@ def test_outputs_show_ours_theirs_and_the_difference(tmp_path, capsys):
 
 
 def test_every_table_has_its_cells_and_a_title():
-    expected = {"uda": 4 * (5 + 3 + 2 + 4 + 1) + 3 * 3, "covi": 45, "encoders": 12, "plans": 10, "selection": 8}
+    expected = {
+        "uda": 4 * (6 + 4 + 2 + 4 + 1),
+        "covi": 45,
+        "covi-parts": 18,
+        "encoders": 12,
+        "plans": 10,
+        "selection": 8,
+    }
     for name in TABLES:
         table = make_table(name)
         cells = table.cells(1)
@@ -159,7 +166,7 @@ def test_every_table_has_its_cells_and_a_title():
 
 def test_with_given_adds_the_rivals_that_see_them():
     rows = [place.row for place in make_table("uda", Options(with_given=True)).places]
-    assert len([row for row in rows if row.endswith("given pooled")]) == 12
+    assert len([row for row in rows if row.endswith("given pooled")]) == 16
     assert not any("pooled" in place.row for place in make_table("uda").places)
 
 
@@ -201,3 +208,17 @@ def test_a_figure_is_drawn_with_its_bars(tmp_path):
 def test_tables_that_take_one_number_say_so(name, options):
     with pytest.raises(InputError, match="takes one number"):
         make_table(name, Options(**options))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"given": [-1]}, "--given takes counts"),
+        ({"generated": [2, 2]}, "--generated names a count twice: 2,2"),
+        ({"n_samples": 1}, "--samples must be at least 2, got 1"),
+        ({"with_given": True}, "--with-given belongs to the table uda"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused_by_their_name(options, words):
+    with pytest.raises(InputError, match=words):
+        make_table("portraits", Options(**options))

@@ -162,8 +162,9 @@ def test_rivals_run_from_the_source_model_and_leave_it_alone(data):
     firsts = {result["transductive_before"] for result in results.values()}
     assert len(firsts) == 1
     steps = [result["steps"][-1] for result in results.values()]
-    # As many epochs as gradual self-training has over two given domains and the target.
-    assert {step["epochs"] for step in steps} == {3 * bench.settings.self_training_epochs}
+    # As many samples as gradual self-training sees over two given domains and the target.
+    seen = {step["epochs"] * step["n_samples"] for step in steps}
+    assert seen == {bench.settings.self_training_epochs * 3 * 150}
     assert [step["n_samples"] for step in steps] == [150, 450] * 3
 
 
@@ -196,7 +197,7 @@ def test_the_control_of_the_rivals_never_sees_the_target(data):
         unmoved = bench.samples(target)
         bench._samples[target] = unmoved.values + change
         run_cell(bench, cell)
-        (trainer,) = bench.workshop.paired_trainers.values()
+        (trainer,) = (trainer for name, trainer in bench.workshop.trainers.items() if name == "source-longer")
         found.append(logits(trainer.module, unmoved))
     assert torch.equal(*found)
 

@@ -17,7 +17,8 @@ def paper(
         typer.Argument(
             metavar="TABLE...",
             help="rotated-mnist, color-mnist, portraits, covtype, or all: GST and GOAT on the benchmarks. "
-            "uda: one-off rivals and floors. covi: GST, CoVi, GOAT. encoders, plans: ablations. "
+            "uda: one-off rivals and floors. covi: GST, CoVi, GOAT; covi-parts: what helps CoVi. encoders, plans: "
+            "ablations. "
             "selection: the number of generated domains chosen without labels. vae: generated digits, a picture.",
         ),
     ],
@@ -39,7 +40,7 @@ def paper(
         bool, typer.Option("--with-given", help="In uda, rivals also with the given domains pooled with the target.")
     ] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    jobs: Annotated[int, typer.Option(help="Processes; each takes one table and seed at a time.")] = 1,
+    jobs: Annotated[int, typer.Option(help="Processes; each takes one benchmark and seed at a time.")] = 1,
     samples: Annotated[int | None, typer.Option(help="At most this many samples in each domain, for a trial.")] = None,
     store: Annotated[
         str, typer.Option(help="File of finished cells; a run goes on where it was.")

@@ -143,16 +143,17 @@ class DANNClassifier(_RivalClassifier):
 
 
 class DeepCoralClassifier(_RivalClassifier):
-    """Deep CORAL (Sun and Saenko 2016): equal covariances of the features of both domains.
+    """Deep CORAL (Sun and Saenko 2016): equal covariances of the scores of both domains.
 
     Parameters
     ----------
     estimator : TorchClassifier, optional
         The network and how it is trained; a small multi-layer perceptron by default.
-    weight : float, optional
-        Of the CORAL loss; 0 switches the alignment off. None: at every step such that both
-        losses are equal.
-    layer, with_given, epochs, keep_if_worse, keep_steps, on_step, random_state
+    weight : float
+        Of the CORAL loss; 0 switches the alignment off.
+    layer : str or None
+        Layer whose features are aligned. None: the scores, as in the paper.
+    with_given, epochs, keep_if_worse, keep_steps, on_step, random_state
         As for `DANNClassifier`.
 
     Attributes
@@ -175,7 +176,7 @@ class DeepCoralClassifier(_RivalClassifier):
         self,
         estimator: Any = None,
         *,
-        weight: float | None = None,
+        weight: float = 1.0,
         layer: str | None = None,
         with_given: bool = False,
         epochs: int | None = None,
@@ -270,6 +271,8 @@ class CoViClassifier(_RivalClassifier):
         Distance of the two contrastive views from the ratio of largest entropy.
     consensus : float
         Share of the labelled sample in the mixtures of the consensus.
+    contrast_weight, consensus_weight : float
+        Of the losses on contrastive views and on the consensus, beside the mixture of largest entropy.
     sureness : float
         Standard deviations below the mean confidence down to which views are used.
     epochs : int, optional
@@ -303,6 +306,8 @@ class CoViClassifier(_RivalClassifier):
         weight: float = 1.0,
         margin: float = 0.1,
         consensus: float = 0.1,
+        contrast_weight: float = 1.0,
+        consensus_weight: float = 1.0,
         sureness: float = 1.0,
         epochs: int | None = None,
         keep_if_worse: bool = False,
@@ -314,6 +319,8 @@ class CoViClassifier(_RivalClassifier):
         self.weight = weight
         self.margin = margin
         self.consensus = consensus
+        self.contrast_weight = contrast_weight
+        self.consensus_weight = consensus_weight
         self.sureness = sureness
         self.epochs = epochs
         self.keep_if_worse = keep_if_worse
@@ -322,5 +329,12 @@ class CoViClassifier(_RivalClassifier):
         self.random_state = random_state
 
     def _adaptation(self) -> RivalAdaptation:
-        rival = CoVi(self.weight, self.margin, self.consensus, self.sureness)
+        rival = CoVi(
+            weight=self.weight,
+            margin=self.margin,
+            consensus=self.consensus,
+            contrast_weight=self.contrast_weight,
+            consensus_weight=self.consensus_weight,
+            sureness=self.sureness,
+        )
         return RivalAdaptation(rival, sequential=True, epochs=self.epochs)

@@ -183,17 +183,18 @@ class Bench:
 
     def trainer(self, name: str, module: nn.Module) -> Trainer:
         """A shared trainer for self-training, loaded with a module's weights."""
-        return self.workshop.trainer(name, _copy(module), self.recipe(self.settings.self_training_epochs))
+        recipe = self.recipe(self.settings.self_training_epochs)
+        return self.workshop.trainer(name, _copy(module), lambda own: Trainer(own, recipe))
 
     def paired_trainer(self, name: str, rival: Rival, layer: str) -> PairedTrainer:
         """A shared trainer for a rival, loaded with the source model's weights."""
-
-        def make(module: nn.Module) -> PairedTrainer:
-            recipe = self.recipe(self.settings.self_training_epochs)
-            shape, n_classes = self.sample_shape, self.n_classes
-            return PairedTrainer(module, layer, rival, recipe, sample_shape=shape, n_classes=n_classes)
-
-        return self.workshop.paired_trainer(name, _copy(self.source_model), make)
+        recipe = self.recipe(self.settings.self_training_epochs)
+        shape, n_classes = self.sample_shape, self.n_classes
+        return self.workshop.trainer(
+            name,
+            _copy(self.source_model),
+            lambda own: PairedTrainer(own, layer, rival, recipe, sample_shape=shape, n_classes=n_classes),
+        )
 
     def _load(self, n_given: int, split: str) -> DomainSequence:
         load = dataset(self.table).load
@@ -237,7 +238,8 @@ class Bench:
 
     def _trained_on_source(self, module: nn.Module, name: str, samples: Samples) -> nn.Module:
         labels = self.labels(self.names(0)[0])
-        trainer = self.workshop.trainer(name, module, self.recipe(self.settings.source_epochs))
+        recipe = self.recipe(self.settings.source_epochs)
+        trainer = self.workshop.trainer(name, module, lambda own: Trainer(own, recipe))
         rows = torch.arange(len(samples), device=self.device)
         trainer.train(samples, rows, labels, seed=derive_seed(self.seed, "fit", name))
         return _copy(trainer.module)

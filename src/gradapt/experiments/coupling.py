@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +17,7 @@ from gradapt.transport import (
     RandomCoupling,
     Sinkhorn,
     SmallValueCutoff,
+    Solver,
     UniformCoupling,
     solve,
     transport,
@@ -23,8 +25,12 @@ from gradapt.transport import (
 
 __all__ = ["COUPLINGS", "Coupling", "couple", "couple_entropic", "couple_without_cost"]
 
-# Plans of the ablation that do not look at the costs.
-COUPLINGS = ("random", "uniform", "oracle")
+# Plans of the ablation that do not look at the costs, from a seed to their solver.
+COUPLINGS: dict[str, Callable[[int], Solver]] = {
+    "random": lambda seed: RandomCoupling(seed=seed),
+    "uniform": lambda seed: UniformCoupling(seed=seed),
+    "oracle": lambda seed: OracleCoupling(),
+}
 # In units of the mean cost: small enough that its plan costs 0.1 % more than the exact one (3,000 rows of Cover Type).
 _EPSILON, _SWEEPS = 3e-4, 500
 
@@ -104,16 +110,11 @@ def couple_without_cost(kind: str, n0: int, n1: int, device: torch.device, seed:
     >>> couple_without_cost("oracle", 2, 2, torch.device("cpu")).cols.tolist()
     [0, 1]
     """
-    solvers: dict[str, Any] = {
-        "random": RandomCoupling(seed=seed),
-        "uniform": UniformCoupling(seed=seed),
-        "oracle": OracleCoupling(),
-    }
-    if kind not in solvers:
+    if kind not in COUPLINGS:
         raise InputError(f"plan must be one of {', '.join(COUPLINGS)}, got {kind!r}")
     # The costs are not looked at, so the samples are left out.
     problem = Problem.of([[0.0]] * n0, [[0.0]] * n1)
-    return _as_coupling(solve(problem, solvers[kind], certified=False), device)
+    return _as_coupling(solve(problem, COUPLINGS[kind](seed), certified=False), device)
 
 
 def _as_coupling(plan: Plan, device: torch.device) -> Coupling:

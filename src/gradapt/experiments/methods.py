@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +13,7 @@ from torch import Tensor
 from gradapt.experiments.bench import Bench
 from gradapt.experiments.cells import Cell
 from gradapt.experiments.coupling import Coupling
-from gradapt.experiments.rivals import RIVALS, align, mix_along_domains
+from gradapt.experiments.rivals import ENTRANTS, align, mix_along_domains
 from gradapt.experiments.steps import Walk, accuracy, cell_seed, single_model
 from gradapt.learners.torch_samples import Between, Stored
 from gradapt.selection import score_candidates
@@ -75,12 +74,11 @@ def _describe(bench: Bench, plan: Coupling, before: str, after: str) -> dict[str
 
 def _over_plans(plans: list[dict[str, float]]) -> dict[str, float]:
     """The largest gap and loss, and the mean of everything else."""
-    if not plans:
-        return {}
     combine = {"plan_gap": max, "lost_mass": max}
+    measures = dict.fromkeys(measure for plan in plans for measure in plan)
     return {
         measure: combine.get(measure, _mean)([plan[measure] for plan in plans if measure in plan])
-        for measure in plans[0]
+        for measure in measures
     }
 
 
@@ -153,7 +151,7 @@ METHODS: dict[str, Callable[[Bench, Cell], dict[str, Any]]] = {
     "goat": along_geodesics,
     "goat-auto": choose_candidate,
     "label-transport": label_transport,
-    **{name: partial(align, rival=rival) for name, rival in RIVALS.items()},
+    **dict.fromkeys(ENTRANTS, align),
     "covi": mix_along_domains,
 }
 

@@ -120,10 +120,12 @@ def write_outputs(
 ) -> list[Path]:
     """Write ``name.csv``, ``name.json`` and ``name.md`` into a folder; a figure also as PNG and SVG."""
     folder.mkdir(parents=True, exist_ok=True)
-    note = (
-        "Transductive accuracy of the last model in percent, mean ± 95 % confidence interval (Student's t); in "
-        f"brackets the published figure and our difference. {table.note}"
-    )
+    note = "Percent, mean ± 95 % confidence interval (Student's t)"
+    if any(place.measure == "transductive_last" for place in table.places):
+        note += "; accuracy is that of the last model on the target samples it was adapted to"
+    if any(place.published for place in table.places):
+        note += "; in brackets the published figure and our difference"
+    note += f". {table.note}"
     held = "\nHeld-out accuracy:\n\n" + as_markdown(table, entries, heldout=True)
     texts = {
         ".csv": as_csv(entries),

@@ -60,8 +60,8 @@ class Settings:
     tf32: bool = False
 
     @property
-    def rival_layer(self) -> str:
-        """Where rivals align features: the last fully connected layer but the output, as in their papers."""
+    def last_fully_connected(self) -> str:
+        """Name of the last fully connected layer but the output."""
         return "fc2" if self.network in ("reference-cnn", "ablation-cnn") else "fc3"
 
     @property

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from gradapt.adapt.rivals import PairedTrainer
 from gradapt.experiments.cells import Cell
 from gradapt.experiments.presets import Settings
 from gradapt.learners.torch_samples import Samples, logits
@@ -125,7 +126,7 @@ class Walk:
         Measurements; the first is the model before any adaptation.
     """
 
-    trainer: Any
+    trainer: Trainer | PairedTrainer
     settings: Settings
     judge: Judge
     seed: int
@@ -136,10 +137,12 @@ class Walk:
 
     def step(self, samples: Samples, mass: Tensor | None = None) -> None:
         """Self-train on the next domain."""
+        assert isinstance(self.trainer, Trainer)
         self._measured(self_train(self.trainer, samples, self.settings, self._next_seed(), mass))
 
     def paired_step(self, samples0: Samples, labels0: Tensor, samples1: Samples, epochs: int) -> None:
         """Train a rival on a labelled and an unlabelled side."""
+        assert isinstance(self.trainer, PairedTrainer)
         self.trainer.train(samples0, labels0, samples1, seed=self._next_seed(), epochs=epochs)
         self._measured({"n_samples": len(samples1), "epochs": epochs})
 

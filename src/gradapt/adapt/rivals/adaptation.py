@@ -15,7 +15,7 @@ from torch import Tensor
 
 from gradapt.adapt.pseudo_labels import pseudo_label
 from gradapt.adapt.records import Adaptation, OnStep, StepRecord
-from gradapt.adapt.rivals.layers import last_hidden_layer
+from gradapt.adapt.rivals.layers import SCORES, last_hidden_layer
 from gradapt.adapt.rivals.loop import PairedTrainer
 from gradapt.adapt.rivals.pairs import Rival
 from gradapt.domains import DomainSequence
@@ -44,7 +44,7 @@ class RivalAdaptation:
         the source's own, and later those that the model gives to all of its samples.
     layer : str or None
         Where the encoder ends. None: at the learner's own encoder layer; if that is the
-        input, at the last hidden layer.
+        input, at the last hidden layer; ``"scores"``, and the default of Deep CORAL: the whole network.
     epochs : int or None
         Of each training; None: as when the learner is refitted.
 
@@ -100,7 +100,9 @@ class RivalAdaptation:
 
     def _trainer(self, student: TorchLearner) -> PairedTrainer:
         layer = student.encoder_layer if self.layer is None else self.layer
-        if layer == INPUT and self.layer is None:
+        if self.layer is None and self.rival.aligns_scores:
+            layer = SCORES
+        elif self.layer is None and layer == INPUT:
             layer = last_hidden_layer(student.trained)
         shape = tuple(student.trained.sample_shape)  # type: ignore[arg-type]
         return PairedTrainer(

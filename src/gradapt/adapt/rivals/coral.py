@@ -1,4 +1,4 @@
-"""Deep CORAL (Sun and Saenko 2016): equal covariances of the features on both sides."""
+"""Deep CORAL (Sun and Saenko 2016): equal covariances of the scores, or of features, on both sides."""
 
 from __future__ import annotations
 
@@ -17,31 +17,26 @@ __all__ = ["DeepCoral", "coral_loss"]
 
 @dataclass(frozen=True)
 class DeepCoral:
-    """Classification loss plus ``weight`` times the CORAL loss of the features.
+    """Classification loss plus ``weight`` times the CORAL loss, of the scores unless a layer is named.
 
     Attributes
     ----------
-    weight : float or None
-        0 switches the alignment off. None: one over the CORAL loss of the first pair of
-        batches. The paper sets the weight by hand, such that both losses are about equal at
-        the end of the training, since the raw loss depends on the number and the scale of
-        the features; a loss that begins at 1 and falls as the classification loss does
-        follows that rule without looking at the end, and at any scale.
+    weight : float
+        0 switches the alignment off. The paper sets it by hand, such that both losses are about
+        equal at the end of the training; for scores 1 is of that order. Features of a hidden layer
+        have any scale, and need a weight of their own.
     """
 
-    weight: float | None = None
+    weight: float = 1.0
 
     aligns_features: ClassVar[bool] = True
+    aligns_scores: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        if self.weight is not None:
-            check_strength(self.weight, "weight")
+        check_strength(self.weight, "weight")
 
     def networks(self, n_features: int, n_classes: int) -> nn.Module:
-        first = nn.Module()
-        # Part of the state, so that a captured step can write it and a new training resets it.
-        first.register_buffer("loss", torch.zeros(()))
-        return first
+        return nn.ModuleDict()
 
     def prepare(self, pair: Pair) -> Tensor | None:
         return None
@@ -50,17 +45,7 @@ class DeepCoral:
         if self.weight == 0:
             return cross_entropy(pair.scores(pair.x0), pair.y0)
         out = pair.outputs()
-        coral = coral_loss(out.features0, out.features1)
-        weight = 1.0 / _first_loss(pair, coral.detach()) if self.weight is None else self.weight
-        return cross_entropy(out.scores0, pair.y0) + weight * coral
-
-
-def _first_loss(pair: Pair, loss: Tensor) -> Tensor:
-    """The loss of the first step of the training."""
-    first = pair.extra.get_buffer("loss")
-    # Features that are constant on both sides have nothing to align: any divisor will do.
-    first.copy_(torch.where(pair.progress == 0, loss.clamp_min(torch.finfo(loss.dtype).tiny), first))
-    return first.clone()
+        return cross_entropy(out.scores0, pair.y0) + self.weight * coral_loss(out.features0, out.features1)
 
 
 def coral_loss(features0: Tensor, features1: Tensor) -> Tensor:

@@ -35,6 +35,8 @@ class CoVi:
         Distance of the two views from the ratio of largest entropy.
     consensus : float
         Share of the labelled sample in the mixtures of the consensus.
+    contrast_weight, consensus_weight : float
+        Of the second and the third of the losses, beside the mixture of largest entropy.
     sureness : float
         Contrastive views are used where the confidence in the unlabelled sample's label is
         at least the batch's mean less this many standard deviations.
@@ -43,12 +45,16 @@ class CoVi:
     weight: float = 1.0
     margin: float = 0.1
     consensus: float = 0.1
+    contrast_weight: float = 1.0
+    consensus_weight: float = 1.0
     sureness: float = 1.0
 
     aligns_features: ClassVar[bool] = False
+    aligns_scores: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        check_strength(self.weight, "weight")
+        for name in ("weight", "contrast_weight", "consensus_weight"):
+            check_strength(getattr(self, name), name)
         for name, largest in (("margin", 0.4), ("consensus", 0.5)):
             value = getattr(self, name)
             if not 0 < value < largest:
@@ -87,8 +93,8 @@ class CoVi:
         plain, least_sure, more, less, first, second = torch.split(scores, sizes)
         return cross_entropy(plain, pair.y0) + self.weight * (
             _mixed_loss(least_sure, y0, label1, ratio).mean()
-            + _contrast(more, less, y0, label1, upper, lower, used)
-            + _agreement(first, second)
+            + self.contrast_weight * _contrast(more, less, y0, label1, upper, lower, used)
+            + self.consensus_weight * _agreement(first, second)
         )
 
 

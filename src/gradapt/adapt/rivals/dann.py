@@ -34,6 +34,7 @@ class DANN:
     hidden: tuple[int, ...] = (100,)
 
     aligns_features: ClassVar[bool] = True
+    aligns_scores: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_strength(self.strength, "strength")

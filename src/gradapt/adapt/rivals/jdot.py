@@ -38,6 +38,7 @@ class DeepJDOT:
     lambda_t: float = 0.0001
 
     aligns_features: ClassVar[bool] = False
+    aligns_scores: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_strength(self.alpha, "alpha")

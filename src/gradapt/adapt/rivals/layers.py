@@ -7,7 +7,19 @@ from torch import nn
 from gradapt.errors import InputError
 from gradapt.networks import INPUT, layer_names, split
 
-__all__ = ["last_hidden_layer"]
+__all__ = ["SCORES", "last_hidden_layer", "parts_at"]
+
+# The cut behind everything: the whole network is the encoder, and its features are the scores.
+SCORES = "scores"
+
+
+def parts_at(module: nn.Module, layer: str) -> tuple[nn.Module, nn.Module]:
+    """Encoder and head at a layer, ``"input"`` or ``"scores"``.
+
+    >>> parts_at(nn.Linear(2, 3), SCORES)
+    (Linear(in_features=2, out_features=3, bias=True), Identity())
+    """
+    return (module, nn.Identity()) if layer == SCORES else split(module, layer)
 
 
 def last_hidden_layer(module: nn.Module) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from gradapt.adapt.rivals.layers import parts_at
 from gradapt.adapt.rivals.pairs import Pair, Rival
 from gradapt.errors import InputError
 from gradapt.learners.torch_samples import Samples, dtype_of
 from gradapt.learners.torch_steps import Steps
 from gradapt.learners.torch_training import Recipe, seeded
-from gradapt.networks import split
 from gradapt.seeds import derive_seed
 
 __all__ = ["Pair", "PairedTrainer", "Rival"]
@@ -27,7 +27,7 @@ class PairedTrainer:
     module : nn.Module
         Trained in place.
     layer : str
-        Where encoder and head meet.
+        Where encoder and head meet; ``"scores"``: behind the head.
     rival : Rival
     recipe : Recipe
         Its early stopping is not used: a held-out loss on the labelled side does not
@@ -64,7 +64,7 @@ class PairedTrainer:
         if next(module.parameters(), None) is None:
             raise InputError(f"{type(module).__name__} has no parameters to train")
         self.module, self.rival, self.recipe = module, rival, recipe
-        self.encoder, self.head = split(module, layer)
+        self.encoder, self.head = parts_at(module, layer)
         if rival.aligns_features and not any(p.requires_grad for p in self.encoder.parameters()):
             raise InputError(
                 f"{type(rival).__name__} aligns the features at layer {layer!r}, but nothing up to there can be "

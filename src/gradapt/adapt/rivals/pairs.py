@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any, ClassVar, NamedTuple, Protocol
 
-import torch
 from torch import Tensor, nn
 
+from gradapt.adapt.rivals.statistics import own_statistics
 from gradapt.errors import InputError
 
 __all__ = ["Outputs", "Pair", "Rival", "check_strength"]
@@ -59,17 +59,21 @@ class Pair:
         return scores
 
     def outputs(self) -> Outputs:
-        """Both batches through the whole network in one pass.
+        """Both batches through the whole network, one after the other.
 
-        The original methods stack both batches as well. Normalisation layers then see the
-        mixture of both domains in training, which is what their running statistics hold in
-        evaluation; two passes would normalise each domain by itself in training alone.
+        Normalisation layers see each domain by itself, and keep the running statistics of the
+        unlabelled side, for which the network is made. Stacked batches would let the
+        classification loss of the labelled rows act on the unlabelled ones through the shared
+        statistics: it shrinks their features, whatever the rival's own loss wants.
         """
-        n0 = len(self.x0)
-        features = self.encoder(torch.cat([self.x0, self.x1]))
-        scores = self.head(features)
-        flat = features.flatten(1)
-        return Outputs(flat[:n0], flat[n0:], scores[:n0], scores[n0:])
+        parts = self.encoder, self.head
+        with own_statistics(*parts, track=False):
+            features0 = self.encoder(self.x0)
+            scores0 = self.head(features0)
+        with own_statistics(*parts, track=self.encoder.training):
+            features1 = self.encoder(self.x1)
+            scores1 = self.head(features1)
+        return Outputs(features0.flatten(1), features1.flatten(1), scores0, scores1)
 
 
 class Rival(Protocol):
@@ -81,6 +85,8 @@ class Rival(Protocol):
 
     #: Whether nothing is adapted where the encoder has no parameters.
     aligns_features: ClassVar[bool]
+    #: Whether by default the scores are aligned, not the features of a hidden layer.
+    aligns_scores: ClassVar[bool]
 
     def networks(self, n_features: int, n_classes: int) -> nn.Module:
         """The rival's own networks, trained along; an empty module if it has none."""
