@@ -169,11 +169,15 @@ class Bench:
         return float((plan.mass * same).sum()) * 100
 
     def carried_labels(self, n_given: int) -> Tensor:
-        """The source's labels, carried along the optimal plans: mass of each class at each target sample."""
+        """The source's labels, carried along the optimal plans: share of each class at each target sample.
+
+        A sample that lost all its mass to a cutoff has shares of 0.
+        """
         names, encoder = self.names(n_given), self.encoder(n_given)
         values = torch.nn.functional.one_hot(self.labels(names[0]), self.n_classes).double()
         for before, after in pairwise(names):
-            values = self.plan(encoder, before, after).push(values)
+            pushed = self.plan(encoder, before, after).push(values)
+            values = pushed / pushed.sum(1, keepdim=True).clamp_min(torch.finfo(pushed.dtype).tiny)
         return values
 
     def recipe(self, epochs: int) -> Recipe:

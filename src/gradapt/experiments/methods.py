@@ -89,8 +89,12 @@ def _mean(values: Sequence[float]) -> float:
 def label_transport(bench: Bench, cell: Cell) -> dict[str, Any]:
     """Source labels carried along the plans; no model is trained."""
     values = bench.carried_labels(cell.n_given)
+    arrived = values.sum(1) > 0
+    # Where nothing arrives there is no label, and so no right one.
+    guesses = torch.where(arrived, values.argmax(1), -1)
+    right = accuracy(guesses, bench.labels(bench.names(cell.n_given)[-1]))
     # Labels arrive at the samples of the plan alone: there is nothing to say about held-out ones.
-    return single_model(accuracy(values.argmax(1), bench.labels(bench.names(cell.n_given)[-1])), None)
+    return single_model(right, None) | {"labelled_share": float(arrived.double().mean()) * 100}
 
 
 def nearest_neighbour(bench: Bench, cell: Cell) -> dict[str, Any]:
