@@ -17,8 +17,9 @@ from gradapt.domains import DomainSequence
 from gradapt.experiments import Cell, Options, Store, make_table, run_cells, run_tables, settings
 from gradapt.experiments.bench import Bench
 from gradapt.experiments.methods import run_cell
+from gradapt.experiments.rivals import ENTRANTS
 from gradapt.experiments.steps import cell_seed
-from gradapt.experiments.tables import LAYERS
+from gradapt.experiments.tables import LAYERS, ONE_OFF
 from gradapt.learners.torch_learner import TorchLearner
 from gradapt.learners.torch_samples import logits
 from gradapt.learners.torch_training import Adam, Recipe
@@ -256,3 +257,7 @@ def test_an_entropic_plan_is_thin_and_nearly_optimal(data):
     assert float(thin.mass.sum()) == pytest.approx(1.0)
     assert 0 <= thin.lost_mass < 0.2
     assert exact.gap < 1e-9 <= thin.gap < 0.05
+
+
+def test_every_rival_of_the_tables_has_an_entrant():
+    assert set(ONE_OFF) == set(ENTRANTS)
