@@ -22,7 +22,7 @@ _GENERATED = 4
 
 _HELDOUT_PORTRAITS = "Held-out portraits are of later years than the target."
 
-# Rivals and their controls; the edition is raised when what they do changes, so that no old record is taken for a new one.
+# Rivals and their controls. The edition is raised when what they do changes: no old record is taken for a new one.
 ONE_OFF = ("dann", "deep-coral", "deep-jdot", "deep-jdot-labels", "source-longer", "target-statistics")
 _EDITION = 2
 
