@@ -14,6 +14,7 @@ import torch
 from gradapt.adapt import GOAT, GradualSelfTraining, SelfTraining, logit_range
 from gradapt.datasets import covtype, rotated_mnist
 from gradapt.domains import DomainSequence
+from gradapt.errors import SolverError
 from gradapt.experiments import Cell, Options, Store, make_table, run_cells, run_tables, settings
 from gradapt.experiments.bench import Bench
 from gradapt.experiments.methods import run_cell
@@ -261,3 +262,17 @@ def test_an_entropic_plan_is_thin_and_nearly_optimal(data):
 
 def test_every_rival_of_the_tables_has_an_entrant():
     assert set(ONE_OFF) == set(ENTRANTS)
+
+
+@pytest.mark.parametrize(("jobs", "remedy"), [(1, "--samples"), (4, "fewer than 4 --jobs")])
+def test_a_full_device_is_named_with_a_remedy(data, tmp_path, monkeypatch, jobs, remedy):
+    from gradapt.experiments import launch, methods
+
+    def full(bench, cell):
+        raise torch.OutOfMemoryError
+
+    monkeypatch.setattr(methods, "run_cell", full)
+    cells = table_cells("covtype", given=[0], generated=[0], n_samples=60)
+    Store(tmp_path / "s.sqlite")
+    with pytest.raises(SolverError, match=remedy):
+        launch.run_group(cells, tmp_path / "s.sqlite", "cpu", jobs=jobs)

@@ -28,8 +28,8 @@ from gradapt.seeds import derive_seed
 
 __all__ = ["Bench", "Encoder"]
 
-# Share of the device's memory that encodings may fill before old ones are dropped.
-_MEMORY_SHARE = 0.4
+# Share of a GPU's memory, and bytes elsewhere, that encodings of all processes may fill before old ones are dropped.
+_MEMORY_SHARE = 0.5
 _CPU_BYTES = 4 * 2**30
 
 
@@ -59,6 +59,8 @@ class Bench:
         Ablation, whose settings differ from the tables'.
     own_settings : Settings, optional
         Other than the preset's, for trials.
+    jobs : int
+        Processes that share the device.
     memory : dict
         What one method leaves for another of the same bench, such as finished candidates.
     """
@@ -71,6 +73,7 @@ class Bench:
     workshop: Workshop = field(default_factory=Workshop)
     study: str = ""
     own_settings: Settings | None = None
+    jobs: int = 1
     memory: dict[Any, Any] = field(default_factory=dict)
     _samples: dict[str, Tensor] = field(default_factory=dict)
     _labels: dict[str, Tensor] = field(default_factory=dict)
@@ -272,6 +275,7 @@ class Bench:
         budget: float = _CPU_BYTES
         if self.device.type == "cuda":
             budget = _MEMORY_SHARE * torch.cuda.get_device_properties(self.device).total_memory
+        budget /= self.jobs
         total = sum(value.nbytes for value in self._encoded.values()) + features.nbytes
         for key in list(self._encoded):
             if total <= budget:

@@ -32,7 +32,8 @@ def draw_bars(table: Table, entries: Sequence[Entry], stem: Path) -> list[Path]:
         shown = [entry for entry in accuracies if entry.place.row == row]
         places = [columns.index(entry.place.column) + (number - (len(rows) - 1) / 2) * width for entry in shown]
         heights = [entry.mean or 0.0 for entry in shown]
-        errors = [entry.intervals[entry.place.measure] or 0.0 for entry in shown]
+        # One seed has no interval, and so no whisker.
+        errors = [float("nan") if (half := entry.intervals[entry.place.measure]) is None else half for entry in shown]
         axes.bar(places, heights, 0.92 * width, yerr=errors, capsize=3, color=_COLOURS[number % 4], label=row)
         for place, height in zip(places, heights, strict=True):
             axes.text(place, 1.5, f"{height:.1f}", ha="center", va="bottom", color="white", fontsize=8)
@@ -43,7 +44,7 @@ def draw_bars(table: Table, entries: Sequence[Entry], stem: Path) -> list[Path]:
             axes.plot(*zip(*marks, strict=True), "D", color="black", markersize=5, label=label)
     axes.set_xticks(range(len(columns)), columns)
     axes.set_ylabel("percent")
-    axes.set_ylim(0, 100)
+    axes.set_ylim(0, 104)
     axes.set_title(table.title, fontsize=9)
     figure.legend(loc="outside lower center", ncols=3, fontsize=8)
     paths = []

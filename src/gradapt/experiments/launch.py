@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gradapt import __version__
-from gradapt.errors import InputError
+from gradapt.errors import InputError, SolverError
 from gradapt.experiments.cells import Cell
 from gradapt.experiments.store import Store
 
@@ -65,6 +65,7 @@ def run_group(
     device: str,
     on_cell: OnCell | None = None,
     workshops: dict[str, Any] | None = None,
+    jobs: int = 1,
 ) -> None:
     """Run the cells of one group one after another."""
     import torch
@@ -83,7 +84,7 @@ def run_group(
     for name in [name for name in workshops if name != own]:
         del workshops[name]
     workshop = workshops.setdefault(own, Workshop())
-    bench = Bench(table, preset, seed, place, n_samples, workshop, study)
+    bench = Bench(table, preset, seed, place, n_samples, workshop, study, jobs=jobs)
     torch.set_float32_matmul_precision("high" if bench.settings.tf32 else "highest")
     store = Store(store_path)
     provenance = provenance_of(place, asdict(bench.settings))
@@ -91,7 +92,15 @@ def run_group(
         started = time.perf_counter()
         if place.type == "cuda":
             torch.cuda.reset_peak_memory_stats(place)
-        result = run_cell(bench, cell)
+        try:
+            result = run_cell(bench, cell)
+        except torch.OutOfMemoryError:
+            raise SolverError(
+                f"{cell}: the memory of {place} is full; use fewer than {jobs} --jobs, or leave the device to this run "
+                "alone. Finished cells are kept"
+                if jobs > 1
+                else f"{cell}: the memory of {place} is full; use --samples or another device. Finished cells are kept"
+            ) from None
         seconds = time.perf_counter() - started
         store.add(cell, result, provenance, seconds, _peak_bytes(place))
         if on_cell is not None:
@@ -101,11 +110,11 @@ def run_group(
 _WORKER_SHOPS: dict[str, Any] = {}
 
 
-def _in_worker(cells: list[Cell], store_path: Path, device: str, threads: int) -> None:
+def _in_worker(cells: list[Cell], store_path: Path, device: str, threads: int, jobs: int) -> None:
     import torch
 
     torch.set_num_threads(threads)
-    run_group(cells, store_path, device, None, _WORKER_SHOPS)
+    run_group(cells, store_path, device, None, _WORKER_SHOPS, jobs)
 
 
 def _run_processes(groups: list[list[Cell]], store: Store, device: str, jobs: int, on_cell: OnCell | None) -> None:
@@ -117,8 +126,9 @@ def _run_processes(groups: list[list[Cell]], store: Store, device: str, jobs: in
     context = multiprocessing.get_context("spawn")
     threads = max(1, (os.cpu_count() or 1) // jobs)
     waiting = {cell for group in groups for cell in group}
-    with ProcessPoolExecutor(min(jobs, len(groups)), mp_context=context) as pool:
-        running = [pool.submit(_in_worker, group, store.path, device, threads) for group in groups]
+    jobs = min(jobs, len(groups))
+    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
+        running = [pool.submit(_in_worker, group, store.path, device, threads, jobs) for group in groups]
         try:
             while waiting:
                 # The store is the one place where the state lies; the display reads it from there.

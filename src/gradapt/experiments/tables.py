@@ -128,7 +128,10 @@ def make_table(name: str, options: Options | None = None) -> Table:
     options = options or Options()
     if options.with_given and name not in ("uda", "selection"):
         raise InputError(f"--with-given belongs to the table uda; {name} has no rivals that could pool given domains")
-    return TABLES[name](name, options)
+    table = TABLES[name](name, options)
+    if options.n_samples is None:
+        return table
+    return replace(table, title=f"{table.title}, at most {options.n_samples:,} samples in a domain")
 
 
 def _cell(benchmark: str, options: Options, n_given: int, method: str, n_generated: int = 0, **more: str) -> Cell:
