@@ -113,8 +113,10 @@ def test_parameters_reach_the_rivals():
     assert DANNClassifier(strength=0.5, hidden=(7,))._adaptation().rival == DANN(0.5, (7,))
     assert DeepCoralClassifier(weight=2.0)._adaptation().rival == DeepCoral(2.0)
     assert DeepJDOTClassifier(alpha=0.2, lambda_t=0.3)._adaptation().rival == DeepJDOT(0.2, 0.3)
-    covi = CoViClassifier(weight=2.0, margin=0.2, consensus=0.3, sureness=0.5)._adaptation()
-    assert covi.rival == CoVi(2.0, 0.2, 0.3, 0.5)
+    options = {"weight": 2.0, "margin": 0.2, "consensus": 0.3, "sureness": 0.5}
+    options |= {"contrast_weight": 0.6, "consensus_weight": 0.7}
+    covi = CoViClassifier(**options)._adaptation()
+    assert covi.rival == CoVi(**options)
     assert covi.sequential
     assert DANNClassifier(with_given=True, layer="fc1", epochs=2)._adaptation().with_given
 
