@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gradapt.errors import InputError
-from gradapt.transport import Exact, Problem, solve, transport
+from gradapt.transport import Exact, PowerMetric, Problem, solve, transport
 from gradapt.transport import simplex as simplex_module
 from gradapt.transport.bounds import transform_bound
 from gradapt.transport.certify import certify
@@ -45,6 +45,22 @@ def test_same_optimum_as_on_the_processor(kind: str, n: int) -> None:
     assert sorted(solution.cols) == list(range(n))
 
 
+@pytest.mark.parametrize("kind", ["plain", "relu", "copies", "constant", "far", "outliers"])
+@pytest.mark.parametrize(("n", "m"), [(1, 5), (30, 20), (150, 400), (400, 100)])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_any_sizes_and_weights(kind: str, n: int, m: int, weighted: bool) -> None:
+    pytest.importorskip("numba")
+    x0, x1 = problem_of(kind, n).x0, problem_of(kind, m).x1
+    weights = np.random.default_rng(m).random(n) + 0.01 if weighted else None
+    problem = Problem.of(x0, x1, weights)
+    plan = solve(problem.to_device("cpu"), Exact())
+    reference = solve(problem, Exact(device="cpu"))
+    assert plan.cost == pytest.approx(reference.cost, rel=1e-9)
+    assert plan.certificate.proves_optimal(), plan.certificate
+    assert plan.certificate.marginal_error < 1e-12
+    assert len(plan) <= n + m - 1
+
+
 def test_the_whole_way_on_tensors() -> None:
     problem = problem_of("relu", 300)
     on_tensors = problem.to_device("cpu")
@@ -65,8 +81,8 @@ def test_the_bound_on_tensors_is_the_bound_on_arrays() -> None:
 
 
 def test_a_device_refuses_what_it_cannot_do() -> None:
-    with pytest.raises(InputError, match="uniform"):
-        transport(np.zeros((3, 1)), np.ones((2, 1)), solver=Exact(device="cuda"))
+    with pytest.raises(InputError, match="squared Euclidean"):
+        transport(np.zeros((3, 1)), np.ones((2, 1)), solver=Exact(device="cuda"), cost=PowerMetric(p=1))
 
 
 def test_without_pot_a_linear_programme_takes_over(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from gradapt.errors import InputError
 from gradapt.transport import (
+    Exact,
     OracleCoupling,
     Plan,
     Problem,
@@ -78,13 +78,6 @@ def couple(x0: Tensor, x1: Tensor) -> Coupling:
     >>> couple(x0, x1).cols.tolist()
     [1, 0]
     """
-    if x0.is_cuda and len(x0) != len(x1):
-        from gradapt.experiments.gpu_coupling import couple_unequal
-
-        rows, cols, mass, gap = couple_unequal(x0, x1)
-        return _coupling(rows, cols, mass, (len(x0), len(x1)), gap, 0.0, x0.device)
-    from gradapt.transport import Exact
-
     first, second = (x0, x1) if x0.is_cuda else (x0.numpy(), x1.numpy())
     return _as_coupling(transport(first, second, solver=Exact()), x0.device)
 
@@ -118,18 +111,11 @@ def couple_without_cost(kind: str, n0: int, n1: int, device: torch.device, seed:
 
 
 def _as_coupling(plan: Plan, device: torch.device) -> Coupling:
-    gap = None if plan.certificate is None else plan.certificate.gap
-    return _coupling(plan.rows, plan.cols, plan.mass, plan.shape, gap, plan.lost_mass, device)
-
-
-def _coupling(
-    rows: Any, cols: Any, mass: Any, shape: tuple[int, int], gap: float | None, lost_mass: float, device: torch.device
-) -> Coupling:
     return Coupling(
-        torch.as_tensor(rows, dtype=torch.int64, device=device),
-        torch.as_tensor(cols, dtype=torch.int64, device=device),
-        torch.as_tensor(mass, dtype=torch.float64, device=device),
-        shape,
-        gap,
-        float(lost_mass),
+        torch.as_tensor(plan.rows, dtype=torch.int64, device=device),
+        torch.as_tensor(plan.cols, dtype=torch.int64, device=device),
+        torch.as_tensor(plan.mass, dtype=torch.float64, device=device),
+        plan.shape,
+        None if plan.certificate is None else plan.certificate.gap,
+        float(plan.lost_mass),
     )

@@ -20,7 +20,7 @@ from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 from gradapt.errors import SolverError
 from gradapt.transport.problem import Problem, Solution
 
-__all__ = ["assign_on_device", "squared_costs"]
+__all__ = ["annealed_potential", "assign_on_device", "least_pairs", "squared_costs", "tighten"]
 
 Tensor = Any
 Index = NDArray[np.int64]
@@ -53,7 +53,7 @@ def assign_on_device(problem: Problem, device: Any, progress: Any = None) -> Sol
     mean = float(costs.mean(dtype=torch.float64)) or 1.0
     g = annealed_potential(costs, mean, progress)
     u, v = tighten(costs, g)
-    edges = _union(_least_pairs(costs, u, v, _CANDIDATES, None), np.arange(n) * n + _in_order(x0, x1))
+    edges = _union(least_pairs(costs, u, v, _CANDIDATES, None), np.arange(n) * n + _in_order(x0, x1))
     cols: Index | None = None
     for _ in range(_ROUNDS):
         # Moving potentials is cheap and often proof enough; a new matching is made only when it is not.
@@ -64,7 +64,7 @@ def assign_on_device(problem: Problem, device: Any, progress: Any = None) -> Sol
             if settled is None:
                 raise SolverError("the sparse matching was not optimal on its own pairs; use Exact(device='cpu')")
         u, v = settled
-        new = _least_pairs(costs, u, v, _PRICED, -8.0 * _TOLERANCE * mean)
+        new = least_pairs(costs, u, v, _PRICED, -8.0 * _TOLERANCE * mean)
         if progress is not None:
             progress("pricing", 1.0 if len(new) == 0 else 0.5)
         joined = _union(edges, new)
@@ -145,7 +145,7 @@ def tighten(costs: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
     return u, v
 
 
-def _least_pairs(costs: Tensor, u: Tensor, v: Tensor, count: int, limit: float | None) -> Index:
+def least_pairs(costs: Tensor, u: Tensor, v: Tensor, count: int, limit: float | None) -> Index:
     """Numbers ``row * m + column`` of the least reduced costs in each row and column, below a limit if given."""
     import torch  # slow to import
 

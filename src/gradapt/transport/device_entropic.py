@@ -14,7 +14,7 @@ from gradapt.transport.device import squared_costs
 from gradapt.transport.problem import Problem, Solution
 from gradapt.transport.rounding import round_to_marginals
 
-__all__ = ["fits_on_device", "sinkhorn_on_device"]
+__all__ = ["entropic_potential", "fits_on_device", "sinkhorn_on_device"]
 
 Tensor = Any
 
@@ -51,6 +51,23 @@ def sinkhorn_on_device(problem: Problem, epsilon: float, tolerance: float, max_s
     # Epsilon is in units of the mean cost as it was before centring.
     mean = float(costs.mean() + shift @ shift) or 1.0
     w0, w1 = (torch.from_numpy(w).to(costs.device) for w in (problem.weights0, problem.weights1))
+    g = entropic_potential(costs, w0, w1, mean, epsilon, max_sweeps, tolerance)
+    scale = min(epsilon, 1.0) * mean
+    f = torch.cat([-scale * torch.logsumexp((g - costs[part]) / scale, dim=1) for part in _parts(costs)])
+    f = f + scale * torch.log(w0)
+    rows, cols, mass = _largest_entries(costs, f, g, scale)
+    # From the centred cost back to the squared distance: a term that is linear in the sample.
+    linear = 2.0 * (problem.x0.double() @ shift - mean0 @ shift)
+    potential = (f + linear + shift @ shift).cpu().numpy()
+    return Solution(*round_to_marginals(rows, cols, mass, problem.weights0, problem.weights1), potential)
+
+
+def entropic_potential(
+    costs: Tensor, w0: Tensor, w1: Tensor, mean: float, epsilon: float, max_sweeps: int, tolerance: float
+) -> Tensor:
+    """Second potential at ``epsilon`` times ``mean``, annealed from 1; at most ``max_sweeps`` at the last level."""
+    import torch  # slow to import
+
     g = costs.new_zeros(costs.shape[1])
     levels = [1.0]
     while levels[-1] > epsilon:
@@ -59,14 +76,7 @@ def sinkhorn_on_device(problem: Problem, epsilon: float, tolerance: float, max_s
     for level in levels:
         last = level == levels[-1]
         g = _sweeps(costs, kernel, g, w0, w1, level * mean, max_sweeps if last else _SWEEPS, tolerance)
-    scale = levels[-1] * mean
-    f = torch.cat([-scale * torch.logsumexp((g - costs[part]) / scale, dim=1) for part in _parts(costs)])
-    f = f + scale * torch.log(w0)
-    rows, cols, mass = _largest_entries(costs, f, g, scale)
-    # From the centred cost back to the squared distance: a term that is linear in the sample.
-    linear = 2.0 * (problem.x0.double() @ shift - mean0 @ shift)
-    potential = (f + linear + shift @ shift).cpu().numpy()
-    return Solution(*round_to_marginals(rows, cols, mass, problem.weights0, problem.weights1), potential)
+    return g
 
 
 def _sweeps(

@@ -18,6 +18,8 @@ from gradapt.transport.assignment import AuctionState, TiesError, assign, auctio
 from gradapt.transport.collapse import collapse
 from gradapt.transport.costs import SquaredEuclidean
 from gradapt.transport.device import assign_on_device
+from gradapt.transport.device_entropic import fits_on_device
+from gradapt.transport.device_general import transport_on_device
 from gradapt.transport.lists import BlockCosts, CostProvider, StoredCosts
 from gradapt.transport.problem import Problem, Solution
 from gradapt.transport.products import PrecisionError, ProductForm, refine
@@ -81,6 +83,8 @@ class Exact:
         if problem.on_device:
             if problem.uniform and problem.shape[0] > 1:
                 return assign_on_device(problem, problem.x0.device, self.progress)
+            if _suits_tree(problem):
+                return transport_on_device(problem, self.progress)
             problem = problem.to_host()
         rows, cols = np.flatnonzero(problem.weights0 > 0), np.flatnonzero(problem.weights1 > 0)
         if len(rows) == problem.shape[0] and len(cols) == problem.shape[1]:
@@ -190,6 +194,12 @@ def direct_costs(problem: Problem, rows: NDArray[Any]) -> Float:
 def row_parts(n: int, m: int) -> list[NDArray[np.int64]]:
     """Row numbers in blocks of a few million pairs."""
     return np.array_split(np.arange(n), max(1, n * m // 2**23))
+
+
+def _suits_tree(problem: Problem) -> bool:
+    """Whether a problem on a device is one for the simplex there."""
+    carried = problem.weights0.min() > 0 and problem.weights1.min() > 0
+    return bool(carried and fits_on_device(problem) and importlib.util.find_spec("numba") is not None)
 
 
 def _by_products(problem: Problem) -> bool:

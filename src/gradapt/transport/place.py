@@ -33,8 +33,8 @@ def placed(problem: Problem, device: str) -> Problem:
         return problem.to_device("cuda")
     if not suits_gpu(problem):
         raise InputError(
-            f"device={device!r} takes equally many dense samples of uniform weight and the squared Euclidean cost; "
-            "use device='cpu' for this problem"
+            f"device={device!r} takes dense samples and the squared Euclidean cost, and numba for unequal sizes or "
+            "weights; use device='cpu' for this problem"
         )
     return problem.to_device(device)
 
@@ -42,7 +42,8 @@ def placed(problem: Problem, device: str) -> Problem:
 def suits_gpu(problem: Problem) -> bool:
     """Whether the exact solver on a GPU knows this kind of problem."""
     dense = not sp.issparse(problem.x0) and not sp.issparse(problem.x1)
-    return problem.uniform and dense and isinstance(problem.cost, SquaredEuclidean)
+    solvable = problem.uniform or importlib.util.find_spec("numba") is not None
+    return bool(solvable and dense and isinstance(problem.cost, SquaredEuclidean))
 
 
 def gpu_available() -> bool:

@@ -1,0 +1,82 @@
+"""The network simplex on its own: optimal, whatever the order it begins with and however pairs are added."""
+
+from __future__ import annotations
+
+import numpy as np
+import ot
+import pytest
+
+from gradapt.errors import SolverError
+
+network_simplex = pytest.importorskip("gradapt.transport.network_simplex")
+
+
+def costs_of(kind: str, n: int, m: int, rng: np.random.Generator) -> np.ndarray:
+    if kind == "ties":
+        return rng.integers(0, 3, (n, m)).astype(float)
+    if kind == "zero":
+        return np.zeros((n, m))
+    if kind == "negative":
+        return rng.random((n, m)) - 5.0
+    return rng.random((n, m)) * (1e8 if kind == "huge" else 1.0)
+
+
+def check(tree, costs: np.ndarray, w0: np.ndarray, w1: np.ndarray) -> None:
+    rows, cols, mass = tree.entries()
+    plan = np.zeros_like(costs)
+    plan[rows, cols] = mass
+    u, v = tree.potentials
+    size = np.abs(costs).max() or 1.0
+    assert np.abs(plan.sum(1) - w0).max() < 1e-12
+    assert np.abs(plan.sum(0) - w1).max() < 1e-12
+    # POT's simplex takes no negative costs; a constant changes no plan.
+    best = ot.emd2(w0, w1, costs - costs.min()) + costs.min()
+    assert (plan * costs).sum() == pytest.approx(best, abs=1e-12 * size)
+    assert (costs - u[:, None] - v).min() > -1e-11 * size
+    assert len(mass) <= sum(costs.shape) - 1
+
+
+@pytest.mark.parametrize("kind", ["plain", "ties", "zero", "negative", "huge"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_optimal_from_any_start(kind: str, weighted: bool) -> None:
+    rng = np.random.default_rng(0)
+    for number in range(40):
+        n, m = rng.integers(1, 40, 2)
+        costs = costs_of(kind, n, m, rng)
+        w0 = rng.random(n) + 1e-3 if weighted else np.ones(n)
+        w1 = rng.random(m) + 1e-3 if weighted else np.ones(m)
+        w0, w1 = w0 / w0.sum(), w1 / w1.sum()
+        tree = network_simplex.TransportTree(w0, w1)
+        rows, cols = np.divmod(np.arange(n * m), m)
+        tree.add(rows, cols, costs.ravel())
+        tree.begin(rng.permutation(n * m) if number % 2 else np.argsort(costs.ravel()))
+        tree.improve()
+        check(tree, costs, w0, w1)
+
+
+def test_pairs_added_later_are_used_from_where_the_tree_is() -> None:
+    rng = np.random.default_rng(1)
+    n, m = 60, 45
+    costs, w0, w1 = rng.random((n, m)), np.full(n, 1 / n), np.full(m, 1 / m)
+    pairs = rng.permutation(n * m)
+    half = np.concatenate([pairs[:800], np.arange(n) * m, np.arange(m)])
+    half = np.unique(half)
+    rest = np.setdiff1d(np.arange(n * m), half)
+    tree = network_simplex.TransportTree(w0, w1)
+    tree.add(half // m, half % m, costs.ravel()[half])
+    tree.begin(np.argsort(costs.ravel()[half]))
+    first = tree.improve()
+    tree.add(rest // m, rest % m, costs.ravel()[rest])
+    second = tree.improve()
+    check(tree, costs, w0, w1)
+    assert tree.improve() == 0
+    assert first > 0
+    assert second > 0
+
+
+def test_candidates_that_admit_no_plan_are_an_error() -> None:
+    tree = network_simplex.TransportTree(np.array([0.5, 0.5]), np.array([0.5, 0.5]))
+    tree.add(np.array([0, 1]), np.array([0, 0]), np.array([1.0, 2.0]))
+    tree.begin(np.arange(2))
+    with pytest.raises(SolverError, match="admit no plan"):
+        tree.improve()
