@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 
@@ -53,3 +55,8 @@ def test_held_costs_give_the_entropic_plan_itself(problem: Problem, monkeypatch:
     plan = np.zeros(problem.shape)
     plan[held.rows, held.cols] = held.mass
     assert np.abs(plan - whole).sum() < 1e-4
+
+
+def test_arrays_need_no_torch(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert solve(problem, Sinkhorn(epsilon=0.05)).certificate.marginal_error < 1e-12

@@ -16,12 +16,9 @@ from gradapt.experiments.coupling import Coupling
 from gradapt.experiments.rivals import ENTRANTS, align, mix_along_domains
 from gradapt.experiments.steps import Walk, accuracy, cell_seed, single_model
 from gradapt.learners.torch_samples import Between, Stored
-from gradapt.selection import score_candidates
+from gradapt.selection import CANDIDATES, score_candidates
 
 __all__ = ["METHODS", "run_cell"]
-
-# Numbers of generated domains to choose from.
-CANDIDATES = (0, 1, 2, 3, 4)
 
 
 def gradual_self_training(bench: Bench, cell: Cell) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 from gradapt.errors import SolverError
 from gradapt.transport.problem import Problem, Solution
 
-__all__ = ["annealed_potential", "assign_on_device", "least_pairs", "squared_costs", "tighten"]
+__all__ = ["assign_on_device", "least_pairs", "row_slices", "squared_costs", "tighten", "uncentred"]
 
 Tensor = Any
 Index = NDArray[np.int64]
@@ -72,10 +72,7 @@ def assign_on_device(problem: Problem, device: Any, progress: Any = None) -> Sol
             break
         edges = joined
     assert cols is not None
-    # From the centred cost back to the squared distance: a term that is linear in the sample.
-    linear = 2.0 * ((x0.to(torch.float64) @ shift) - mean0 @ shift)
-    potential = (u + linear + shift @ shift).cpu().numpy()
-    return Solution(np.arange(n), cols, np.full(n, 1.0 / n), potential)
+    return Solution(np.arange(n), cols, np.full(n, 1.0 / n), uncentred(u, x0, shift, mean0))
 
 
 def as_tensor(x: Any, device: Any) -> Tensor:
@@ -107,6 +104,12 @@ def squared_costs(x0: Tensor, x1: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return costs, mean0 - mean1, mean0
 
 
+def uncentred(potential: Tensor, x0: Tensor, shift: Tensor, mean0: Tensor) -> NDArray[np.float64]:
+    """A first potential of the centred costs as one of the squared distances: a linear term is added."""
+    linear = 2.0 * (x0.double() @ shift - mean0 @ shift)
+    return np.asarray((potential + linear + shift @ shift).cpu().numpy())
+
+
 def annealed_potential(costs: Tensor, mean: float, progress: Any = None) -> Tensor:
     """Second potential of entropic transport at a small epsilon, annealed.
 
@@ -120,7 +123,7 @@ def annealed_potential(costs: Tensor, mean: float, progress: Any = None) -> Tens
     kernel = torch.empty((n, m), dtype=torch.float32, device=costs.device)
     for level in range(_LEVELS):
         epsilon = mean * _LAST_EPSILON ** (level / (_LEVELS - 1))
-        for part in _parts(n, m):
+        for part in row_slices(n, m):
             kernel[part] = torch.softmax(((g - costs[part]) / epsilon).to(torch.float32), dim=1)
         b = torch.ones(m, dtype=torch.float32, device=costs.device)
         for _ in range(_SWEEPS):
@@ -137,11 +140,11 @@ def tighten(costs: Tensor, g: Tensor) -> tuple[Tensor, Tensor]:
     import torch  # slow to import
 
     n, m = costs.shape
-    u = torch.cat([(costs[part] - g).amin(dim=1) for part in _parts(n, m)])
+    u = torch.cat([(costs[part] - g).amin(dim=1) for part in row_slices(n, m)])
     v = torch.full_like(g, torch.inf)
-    for part in _parts(n, m):
+    for part in row_slices(n, m):
         v = torch.minimum(v, (costs[part] - u[part, None]).amin(dim=0))
-    u = torch.cat([(costs[part] - v).amin(dim=1) for part in _parts(n, m)])
+    u = torch.cat([(costs[part] - v).amin(dim=1) for part in row_slices(n, m)])
     return u, v
 
 
@@ -153,13 +156,13 @@ def least_pairs(costs: Tensor, u: Tensor, v: Tensor, count: int, limit: float | 
     found: list[Tensor] = []
     rows = torch.arange(n, device=costs.device)
     columns = torch.arange(m, device=costs.device)
-    for part in _parts(n, m):
+    for part in row_slices(n, m):
         reduced = costs[part] - u[part, None] - v
         values, places = _smallest(reduced, min(count, m), limit)
         if values is not None:
             numbers = rows[part, None] * m + places
             found.append(numbers.ravel() if limit is None else numbers[values < limit])
-    for part in _parts(m, n):
+    for part in row_slices(m, n):
         reduced = (costs[:, part] - u[:, None] - v[part]).T
         values, places = _smallest(reduced, min(count, n), limit)
         if values is not None:
@@ -240,7 +243,8 @@ def _on(costs: Tensor, index: Index) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(index)).to(costs.device)
 
 
-def _parts(n: int, m: int) -> Iterator[slice]:
+def row_slices(n: int, m: int) -> Iterator[slice]:
+    """Rows of an n x m matrix in blocks whose temporary values fit."""
     step = max(1, _BLOCK_ENTRIES // m)
     for start in range(0, n, step):
         yield slice(start, min(start + step, n))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradapt.transport.device import squared_costs
+from gradapt.transport.device import row_slices, squared_costs, uncentred
 from gradapt.transport.problem import Problem, Solution
 from gradapt.transport.rounding import round_to_marginals
 
@@ -28,15 +28,14 @@ _SWEEPS = 50
 _SWEEPS_PER_KERNEL = 50
 # Entries of the plan kept for each row and each column; the rest of their mass is placed by the rounding.
 _KEPT = 32
-_BLOCK_ENTRIES = 2**27
 
 
 def fits_on_device(problem: Problem) -> bool:
     """Whether all costs and the kernel fit into the memory of the device the samples are on."""
-    import torch  # slow to import
-
     if not problem.on_device:
         return False
+    import torch  # slow to import
+
     if problem.x0.device.type != "cuda":
         return True
     free, _ = torch.cuda.mem_get_info(problem.x0.device)
@@ -53,12 +52,10 @@ def sinkhorn_on_device(problem: Problem, epsilon: float, tolerance: float, max_s
     w0, w1 = (torch.from_numpy(w).to(costs.device) for w in (problem.weights0, problem.weights1))
     g = entropic_potential(costs, w0, w1, mean, epsilon, max_sweeps, tolerance)
     scale = min(epsilon, 1.0) * mean
-    f = torch.cat([-scale * torch.logsumexp((g - costs[part]) / scale, dim=1) for part in _parts(costs)])
+    f = torch.cat([-scale * torch.logsumexp((g - costs[part]) / scale, dim=1) for part in row_slices(*costs.shape)])
     f = f + scale * torch.log(w0)
     rows, cols, mass = _largest_entries(costs, f, g, scale)
-    # From the centred cost back to the squared distance: a term that is linear in the sample.
-    linear = 2.0 * (problem.x0.double() @ shift - mean0 @ shift)
-    potential = (f + linear + shift @ shift).cpu().numpy()
+    potential = uncentred(f, problem.x0, shift, mean0)
     return Solution(*round_to_marginals(rows, cols, mass, problem.weights0, problem.weights1), potential)
 
 
@@ -87,7 +84,7 @@ def _sweeps(
 
     a0, b1 = w0.to(torch.float32), w1.to(torch.float32)
     for start in range(0, most, _SWEEPS_PER_KERNEL):
-        for part in _parts(costs):
+        for part in row_slices(*costs.shape):
             # Rows that sum to 1: float32 holds them whatever the potentials are.
             kernel[part] = torch.softmax(((g - costs[part]) / epsilon).to(torch.float32), dim=1)
         b = torch.ones_like(b1)
@@ -111,21 +108,13 @@ def _largest_entries(
 
     n, m = costs.shape
     found = []
-    for part in _parts(costs):
+    for part in row_slices(*costs.shape):
         places = torch.topk(g - costs[part], min(_KEPT, m), dim=1).indices
         found.append((torch.arange(part.start, part.stop, device=costs.device)[:, None] * m + places).ravel())
-    step = max(1, _BLOCK_ENTRIES // n)
-    for start in range(0, m, step):
-        part = slice(start, min(start + step, m))
+    for part in row_slices(m, n):
         places = torch.topk((f[:, None] - costs[:, part]).T, min(_KEPT, n), dim=1).indices
         found.append((places * m + torch.arange(part.start, part.stop, device=costs.device)[:, None]).ravel())
     pairs = torch.unique(torch.cat(found))
     rows, cols = pairs // m, pairs % m
     mass = torch.exp(((f[rows] + g[cols] - costs[rows, cols]) / epsilon).clamp_max(0.0))
     return rows.cpu().numpy(), cols.cpu().numpy(), mass.cpu().numpy()
-
-
-def _parts(costs: Tensor) -> list[slice]:
-    n, m = costs.shape
-    step = max(1, _BLOCK_ENTRIES // m)
-    return [slice(start, min(start + step, n)) for start in range(0, n, step)]

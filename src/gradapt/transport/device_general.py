@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradapt.errors import SolverError
-from gradapt.transport.device import least_pairs, squared_costs, tighten
+from gradapt.transport.device import least_pairs, squared_costs, tighten, uncentred
 from gradapt.transport.device_entropic import entropic_potential
 from gradapt.transport.problem import Problem, Solution
 from gradapt.transport.rounding import monotone_entries
@@ -62,10 +62,8 @@ def transport_on_device(problem: Problem, progress: Any = None) -> Solution:
             if progress is not None:
                 progress("pricing", 1.0 if len(new) == 0 else 1.0 - 1.0 / (number + 2))
             if len(new) == 0:
-                # From the centred cost back to the squared distance: a term that is linear in the sample.
-                linear = 2.0 * (problem.x0.double() @ shift - mean0 @ shift)
                 rows, cols, mass = tree.entries()
-                return Solution(rows, cols, mass / mass.sum(), (u + linear + shift @ shift).cpu().numpy())
+                return Solution(rows, cols, mass / mass.sum(), uncentred(u, problem.x0, shift, mean0))
             edges = np.union1d(edges, new)
             tree.add(*_pairs(costs, new))
     raise SolverError(f"pricing did not end in {_MOST_ROUNDS} rounds; use Exact(device='cpu')")
