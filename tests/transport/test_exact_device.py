@@ -12,7 +12,7 @@ from gradapt.transport import Exact, PowerMetric, Problem, solve, transport
 from gradapt.transport import simplex as simplex_module
 from gradapt.transport.bounds import transform_bound
 from gradapt.transport.certify import certify
-from gradapt.transport.device import assign_on_device
+from gradapt.transport.device_assignment import assign_on_device
 
 torch = pytest.importorskip("torch")
 

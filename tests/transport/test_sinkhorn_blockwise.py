@@ -7,10 +7,12 @@ import sys
 import numpy as np
 import pytest
 
-from gradapt.transport import Problem, Sinkhorn, device_entropic, entropic, solve
+from gradapt.errors import SolverError
+from gradapt.transport import Exact, Problem, Sinkhorn, device_entropic, entropic, solve
 from gradapt.transport import problem as problem_module
 from gradapt.transport.blockwise import blockwise_sinkhorn
 from gradapt.transport.device_entropic import sinkhorn_on_device
+from gradapt.transport.problem import Solution
 
 
 @pytest.fixture
@@ -55,6 +57,33 @@ def test_held_costs_give_the_entropic_plan_itself(problem: Problem, monkeypatch:
     plan = np.zeros(problem.shape)
     plan[held.rows, held.cols] = held.mass
     assert np.abs(plan - whole).sum() < 1e-4
+
+
+@pytest.mark.parametrize("distance", [30.0, 1e3, 1e6])
+@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("place", ["host", "device"])
+def test_a_sample_far_from_all_others(distance: float, turned: bool, place: str) -> None:
+    rng = np.random.default_rng(0)
+    clouds = [rng.standard_normal((90, 3)), rng.standard_normal((70, 3)) + 0.5]
+    clouds[1][0] += distance
+    problem = Problem.of(*(clouds[::-1] if turned else clouds))
+    best = solve(problem, Exact())
+    if place == "device":
+        pytest.importorskip("torch")
+        problem = problem.to_device("cpu")
+    plan = solve(problem, Sinkhorn(epsilon=3e-4, max_iterations=500))
+    assert plan.cost == pytest.approx(best.cost, rel=0.01)
+    assert plan.certificate.marginal_error < 1e-12
+
+
+def test_no_plan_is_an_error(problem: Problem) -> None:
+    class Lost:
+        def solve(self, problem: Problem) -> Solution:
+            nothing = np.zeros(0, np.int64)
+            return Solution(nothing, nothing, np.zeros(0), None)
+
+    with pytest.raises(SolverError, match="ended without a plan"):
+        solve(problem, Lost())
 
 
 def test_arrays_need_no_torch(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradapt.transport.device import row_slices, squared_costs, uncentred
+from gradapt.transport.device_costs import row_slices, squared_costs, uncentred
 from gradapt.transport.problem import Problem, Solution
 from gradapt.transport.rounding import round_to_marginals
 
-__all__ = ["entropic_potential", "fits_on_device", "sinkhorn_on_device"]
+__all__ = ["annealing", "entropic_potential", "fits_on_device", "sinkhorn_on_device"]
 
 Tensor = Any
 
@@ -24,8 +24,9 @@ _BYTES_PER_PAIR = 12
 # Epsilon falls by this factor from level to level; sweeps at each level but the last.
 _FALL = 3.0
 _SWEEPS = 50
-# Scalings are absorbed into the potentials this often, before float32 runs out of range.
+# Scalings are absorbed into the potentials after so many sweeps, or when they leave this range.
 _SWEEPS_PER_KERNEL = 50
+_LARGEST_SCALING = 1e12
 # Entries of the plan kept for each row and each column; the rest of their mass is placed by the rounding.
 _KEPT = 32
 
@@ -50,55 +51,96 @@ def sinkhorn_on_device(problem: Problem, epsilon: float, tolerance: float, max_s
     # Epsilon is in units of the mean cost as it was before centring.
     mean = float(costs.mean() + shift @ shift) or 1.0
     w0, w1 = (torch.from_numpy(w).to(costs.device) for w in (problem.weights0, problem.weights1))
-    g = entropic_potential(costs, w0, w1, mean, epsilon, max_sweeps, tolerance)
-    scale = min(epsilon, 1.0) * mean
-    f = torch.cat([-scale * torch.logsumexp((g - costs[part]) / scale, dim=1) for part in row_slices(*costs.shape)])
-    f = f + scale * torch.log(w0)
+    epsilons = annealing(epsilon) * mean
+    g = entropic_potential(costs, w0, w1, epsilons, _SWEEPS, last_sweeps=max_sweeps, tolerance=tolerance)
+    scale = float(epsilons[-1])
+    f = _first_potential(costs, g, w0, scale)
     rows, cols, mass = _largest_entries(costs, f, g, scale)
     potential = uncentred(f, problem.x0, shift, mean0)
     return Solution(*round_to_marginals(rows, cols, mass, problem.weights0, problem.weights1), potential)
 
 
+def annealing(epsilon: float) -> NDArray[np.float64]:
+    """Strengths of the entropy term from 1 down to ``epsilon``, both in units of the mean cost.
+
+    >>> annealing(0.2).round(3).tolist()
+    [1.0, 0.333, 0.2]
+    """
+    levels = [max(1.0, epsilon)]
+    while levels[-1] > epsilon:
+        levels.append(max(levels[-1] / _FALL, epsilon))
+    return np.array(levels)
+
+
 def entropic_potential(
-    costs: Tensor, w0: Tensor, w1: Tensor, mean: float, epsilon: float, max_sweeps: int, tolerance: float
+    costs: Tensor,
+    w0: Tensor,
+    w1: Tensor,
+    epsilons: NDArray[np.float64],
+    sweeps: int,
+    *,
+    last_sweeps: int | None = None,
+    tolerance: float = 0.0,
+    progress: Any = None,
 ) -> Tensor:
-    """Second potential at ``epsilon`` times ``mean``, annealed from 1; at most ``max_sweeps`` at the last level."""
+    """Second potential at the last of ``epsilons``, after ``sweeps`` over rows and columns at each of them."""
     import torch  # slow to import
 
     g = costs.new_zeros(costs.shape[1])
-    levels = [1.0]
-    while levels[-1] > epsilon:
-        levels.append(max(levels[-1] / _FALL, epsilon))
     kernel = torch.empty(costs.shape, dtype=torch.float32, device=costs.device)
-    for level in levels:
-        last = level == levels[-1]
-        g = _sweeps(costs, kernel, g, w0, w1, level * mean, max_sweeps if last else _SWEEPS, tolerance)
+    for number, epsilon in enumerate(epsilons, start=1):
+        most = sweeps if last_sweeps is None or number < len(epsilons) else last_sweeps
+        g = _swept(costs, kernel, g, w0, w1, float(epsilon), most, tolerance)
+        if progress is not None:
+            progress("sinkhorn", number / len(epsilons))
     return g
 
 
-def _sweeps(
+def _swept(
     costs: Tensor, kernel: Tensor, g: Tensor, w0: Tensor, w1: Tensor, epsilon: float, most: int, tolerance: float
 ) -> Tensor:
-    """Second potential after up to ``most`` sweeps at one epsilon."""
+    """Second potential after up to ``most`` sweeps at one epsilon, from the potential ``g``."""
     import torch  # slow to import
 
     a0, b1 = w0.to(torch.float32), w1.to(torch.float32)
-    for start in range(0, most, _SWEEPS_PER_KERNEL):
+    done = 0
+    while done < most:
+        # One sweep in logarithms. Each column of its plan carries its weight, and no row less than the smallest
+        # column's share of its own: float32 holds the kernel of the plan, however far a sample lies from all others.
+        f = _first_potential(costs, g, w0, epsilon)
+        g = _second_potential(costs, f, w1, epsilon)
         for part in row_slices(*costs.shape):
-            # Rows that sum to 1: float32 holds them whatever the potentials are.
-            kernel[part] = torch.softmax(((g - costs[part]) / epsilon).to(torch.float32), dim=1)
+            kernel[part] = torch.exp(((f[part, None] + g - costs[part]) / epsilon - torch.log(w1)).to(torch.float32))
+        done += 1
         b = torch.ones_like(b1)
-        error = 0.0
-        for sweep in range(min(_SWEEPS_PER_KERNEL, most - start)):
-            a = a0 / (kernel @ b).clamp_min(1e-30)
-            arrived = b * (kernel.T @ a)
-            if sweep == 0:
-                error = float((arrived - b1).abs().sum())
-            b = b * b1 / arrived.clamp_min(1e-30)
-        g = g + epsilon * torch.log(b.double())
-        if error < tolerance:
+        arrived = kernel @ b1
+        if float((arrived - a0).abs().sum()) < tolerance:
             break
+        for _ in range(min(_SWEEPS_PER_KERNEL, most - done)):
+            b = 1.0 / (kernel.T @ (a0 / arrived))
+            arrived = kernel @ (b1 * b)
+            done += 1
+            least, largest = torch.aminmax(b)
+            if least < 1.0 / _LARGEST_SCALING or largest > _LARGEST_SCALING:
+                break
+        g = g + epsilon * torch.log(b.double())
     return g
+
+
+def _first_potential(costs: Tensor, g: Tensor, w0: Tensor, epsilon: float) -> Tensor:
+    import torch  # slow to import
+
+    parts = [torch.logsumexp((g - costs[part]) / epsilon, dim=1) for part in row_slices(*costs.shape)]
+    return epsilon * (torch.log(w0) - torch.cat(parts))
+
+
+def _second_potential(costs: Tensor, f: Tensor, w1: Tensor, epsilon: float) -> Tensor:
+    import torch  # slow to import
+
+    total = torch.full_like(w1, -torch.inf)
+    for part in row_slices(*costs.shape):
+        total = torch.logaddexp(total, torch.logsumexp((f[part, None] - costs[part]) / epsilon, dim=0))
+    return epsilon * (torch.log(w1) - total)
 
 
 def _largest_entries(

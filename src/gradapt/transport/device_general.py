@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradapt.errors import SolverError
-from gradapt.transport.device import least_pairs, squared_costs, tighten, uncentred
-from gradapt.transport.device_entropic import entropic_potential
+from gradapt.transport.device_costs import least_pairs, squared_costs, tighten, uncentred
+from gradapt.transport.device_entropic import annealing, entropic_potential
 from gradapt.transport.problem import Problem, Solution
 from gradapt.transport.rounding import monotone_entries
 
@@ -26,8 +26,8 @@ Tensor = Any
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-# Of the potentials to start from, in units of the mean cost.
-_EPSILON, _SWEEPS = 5e-4, 100
+# Of the potentials to start from, in units of the mean cost; sweeps at each level, and at the last.
+_EPSILON, _SWEEPS, _LAST_SWEEPS = 5e-4, 50, 100
 # Candidate pairs for each row and column at first, and added in each round of pricing.
 _CANDIDATES, _MORE_CANDIDATES = 12, 4
 _MOST_ROUNDS = 100
@@ -44,10 +44,9 @@ def transport_on_device(problem: Problem, progress: Any = None) -> Solution:
     with torch.no_grad():
         costs, shift, mean0 = squared_costs(problem.x0, problem.x1)
         w0, w1 = (torch.from_numpy(w).to(costs.device) for w in (problem.weights0, problem.weights1))
-        start = entropic_potential(costs, w0, w1, float(costs.mean()) or 1.0, _EPSILON, _SWEEPS, 0.0)
+        epsilons = annealing(_EPSILON) * (float(costs.mean()) or 1.0)
+        start = entropic_potential(costs, w0, w1, epsilons, _SWEEPS, last_sweeps=_LAST_SWEEPS, progress=progress)
         u, v = tighten(costs, start)
-        if progress is not None:
-            progress("sinkhorn", 1.0)
         # Pairs of some plan at all, so that the candidates admit one.
         rows, cols, _ = monotone_entries(problem.weights0, problem.weights1)
         edges = np.union1d(least_pairs(costs, u, v, _CANDIDATES, None), rows * costs.shape[1] + cols)

@@ -27,6 +27,8 @@ _NEGLIGIBLE_MASS = 1e-9
 # More pairs than this are never held at once, and get fewer sweeps: each one forms all costs anew.
 _DENSE_PAIRS = 50_000_000
 _BLOCK_SWEEPS = 60
+# Sweeps at a level of the annealing, fewer where the marginals are off by less than this mass.
+_LEVEL_SWEEPS, _LEVEL_TOLERANCE = 50, 1e-3
 # Scalings are absorbed into the potentials before they leave this range.
 _LARGEST_SCALING = 1e60
 
@@ -115,12 +117,18 @@ class Greenkhorn:
 def sinkhorn_potentials(
     costs: Array, w0: Array, w1: Array, epsilon: float, tolerance: float, max_iterations: int
 ) -> tuple[Array, Array]:
-    """Potentials whose plan has marginals ``w0`` and ``w1`` up to ``tolerance``.
-
-    Fast scaling iterations on the kernel ``exp((f + g - costs) / epsilon)``; a step in the
-    log domain whenever a scaling grows too large or a kernel row underflows.
-    """
+    """Potentials whose plan has marginals ``w0`` and ``w1`` up to ``tolerance``."""
     f, g = _annealed_start(costs, w0, w1, epsilon)
+    return _scaled(costs, w0, w1, f, g, epsilon, tolerance, max_iterations)
+
+
+def _scaled(
+    costs: Array, w0: Array, w1: Array, f: Array, g: Array, epsilon: float, tolerance: float, max_iterations: int
+) -> tuple[Array, Array]:
+    """Fast scaling iterations on the kernel ``exp((f + g - costs) / epsilon)``.
+
+    A step in the log domain whenever a scaling grows too large or a kernel row underflows.
+    """
     sweeps = 0
     while sweeps < max_iterations:
         kernel = np.exp((f[:, None] + g[None, :] - costs) / epsilon)
@@ -149,15 +157,14 @@ def sinkhorn_potentials(
 
 
 def _annealed_start(costs: Array, w0: Array, w1: Array, epsilon: float) -> tuple[Array, Array]:
-    """A few log-domain sweeps at each of a falling sequence of epsilons."""
+    """Sweeps at each of a falling sequence of epsilons; the last has a single one, and its plan the marginal ``w1``."""
     f, g = np.zeros_like(w0), np.zeros_like(w1)
     level = max(float(np.mean(costs)), epsilon)
-    while True:
-        for _ in range(2):
-            f, g = _log_sweep(costs, w0, w1, g, level)
-        if level <= epsilon:
-            return f, g
+    while level > epsilon:
+        f, g = _log_sweep(costs, w0, w1, g, level)
+        f, g = _scaled(costs, w0, w1, f, g, level, _LEVEL_TOLERANCE, _LEVEL_SWEEPS)
         level = max(level / 4, epsilon)
+    return _log_sweep(costs, w0, w1, g, epsilon)
 
 
 def _log_sweep(costs: Array, w0: Array, w1: Array, g: Array, epsilon: float) -> tuple[Array, Array]:

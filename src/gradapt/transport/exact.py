@@ -17,7 +17,7 @@ from gradapt.errors import InputError
 from gradapt.transport.assignment import AuctionState, TiesError, assign, auction
 from gradapt.transport.collapse import collapse
 from gradapt.transport.costs import SquaredEuclidean
-from gradapt.transport.device import assign_on_device
+from gradapt.transport.device_assignment import assign_on_device
 from gradapt.transport.device_entropic import fits_on_device
 from gradapt.transport.device_general import transport_on_device
 from gradapt.transport.lists import BlockCosts, CostProvider, StoredCosts

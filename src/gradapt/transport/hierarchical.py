@@ -16,7 +16,7 @@ from gradapt.errors import InputError
 from gradapt.seeds import derive_seed
 from gradapt.transport.assignment import TiesError, assign
 from gradapt.transport.costs import SquaredEuclidean
-from gradapt.transport.device import assign_on_device
+from gradapt.transport.device_assignment import assign_on_device
 from gradapt.transport.exact import Exact
 from gradapt.transport.lists import serial, worker_count
 from gradapt.transport.problem import Problem, Solution

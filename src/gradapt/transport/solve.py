@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from gradapt.errors import InputError
+import numpy as np
+
+from gradapt.errors import InputError, SolverError
 from gradapt.transport.certify import certify
 from gradapt.transport.choose import choose_solver
 from gradapt.transport.place import placed
@@ -69,6 +71,8 @@ def solve(problem: Problem, solver: Solver | None = None, *, certified: bool = T
     started = time.perf_counter()
     solution = solver.solve(problem)
     seconds = time.perf_counter() - started
+    if len(solution.mass) == 0 or not np.isfinite(solution.mass).all():
+        raise SolverError(f"{solver!r} ended without a plan: its numbers left the range of the arithmetic; use Exact()")
     costs = problem.pair_costs(solution.rows, solution.cols)
     return Plan(
         rows=solution.rows,
