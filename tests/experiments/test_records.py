@@ -145,6 +145,29 @@ def test_outputs_show_ours_theirs_and_the_difference(tmp_path, capsys):
     assert "53.0 ± 2.5" in capsys.readouterr().out
 
 
+def test_the_contender_is_compared_seed_by_seed(tmp_path):
+    table = make_table("uda")
+    results = {cell: {**result, "transductive_last": 10.0 * cell.seed} for cell, result in fake_results(table).items()}
+    ahead = {place.cell.method: place.row for place in table.places}
+    for cell, result in results.items():
+        if cell.method == "goat-auto":
+            # Over all others by 1, 2 and 3 points: the spread of the seeds themselves is ten times as large.
+            result["transductive_last"] += 1.0 + cell.seed
+        if cell.method == "dann":
+            result["transductive_last"] += 1.5 + cell.seed
+    # A seed that the contender lacks is left out of the comparison, not compared with another.
+    results = {cell: result for cell, result in results.items() if (cell.method, cell.seed) != ("goat-auto", 1)}
+    entries = {entry.place.row: entry for entry in summarise(table, results) if entry.place.column == "portraits"}
+    assert table.contender == ahead["goat-auto"]
+    assert entries[table.contender].lead == (None, None)
+    assert entries[ahead["deep-coral"]].lead == pytest.approx((2.0, 12.706), abs=1e-3)
+    assert entries[ahead["dann"]].lead == pytest.approx((-0.5, 0.0))
+    write_outputs(table, summarise(table, results), results, tmp_path, "uda", {})
+    compared = (tmp_path / "uda.md").read_text().split("Paired differences")[1]
+    assert f"| {ahead['deep-coral']} | +2.0 ± 12.7 |" in compared
+    assert f"| {ahead['dann']} | **-0.5 ± 0.0** |" in compared
+
+
 def test_every_table_has_its_cells_and_a_title():
     expected = {
         "uda": 4 * (6 + 4 + 2 + 4 + 1),

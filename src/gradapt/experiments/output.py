@@ -14,7 +14,7 @@ from gradapt.experiments.summary import Entry
 from gradapt.experiments.tables import Table
 from gradapt.files import atomic_path
 
-__all__ = ["as_csv", "as_json", "as_markdown", "print_table", "write_outputs"]
+__all__ = ["as_csv", "as_json", "as_markdown", "leads_as_markdown", "print_table", "write_outputs"]
 
 _FILE_WIDTH = 160
 
@@ -27,7 +27,7 @@ def as_csv(entries: Sequence[Entry]) -> str:
     writer.writerow(
         ["row", "column", "benchmark", "preset", "n_given", "method", "variant", "n_generated", "n_seeds", "measure"]
         + [name for measure in measures for name in (measure, f"{measure}_ci95")]
-        + ["published", "published_ci95", "difference", "seconds_per_run"]
+        + ["published", "published_ci95", "difference", "lead", "lead_ci95", "seconds_per_run"]
     )
     for entry in entries:
         place, cell = entry.place, entry.place.cell
@@ -36,7 +36,7 @@ def as_csv(entries: Sequence[Entry]) -> str:
             [place.row, place.column, cell.table, cell.preset, cell.n_given, cell.method, cell.variant]
             + [cell.n_generated, entry.n_seeds, place.measure]
             + [_number(value) for value in values]
-            + [_number(value) for value in (*(place.published or (None, None)), entry.difference)]
+            + [_number(value) for value in (*(place.published or (None, None)), entry.difference, *entry.lead)]
             + [f"{entry.seconds:.2f}"]
         )
     return out.getvalue()
@@ -73,6 +73,8 @@ def as_json(entries: Sequence[Entry], results: Mapping[Cell, Mapping[str, Any]],
                 "published": published,
                 "published_ci95": interval,
                 "difference": _rounded(entry.difference),
+                "lead": _rounded(entry.lead[0]),
+                "lead_ci95": _rounded(entry.lead[1]),
             }
         )
     head = json.dumps({"about": dict(about), "provenance": provenances}, indent=1)[:-2]
@@ -83,8 +85,20 @@ def as_json(entries: Sequence[Entry], results: Mapping[Cell, Mapping[str, Any]],
 
 def as_markdown(table: Table, entries: Sequence[Entry], *, heldout: bool = False) -> str:
     """Each cell ours, and the published figure with the difference in brackets; or the held-out accuracies."""
-    rows, columns, shown = _laid_out(entries, heldout=heldout)
-    lines = [f"| {table.corner} | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
+    return _markdown(table.corner, *_laid_out(entries, heldout=heldout))
+
+
+def leads_as_markdown(table: Table, entries: Sequence[Entry]) -> str:
+    """By how much the contender is ahead of each other row; bold where the interval leaves out zero."""
+    shown = {
+        (entry.place.row, entry.place.column): _lead_text(*entry.lead) for entry in entries if entry.lead[0] is not None
+    }
+    rows, columns = (list(dict.fromkeys(key[i] for key in shown)) for i in (0, 1))
+    return _markdown(f"{table.contender} minus", rows, columns, shown)
+
+
+def _markdown(corner: str, rows: Sequence[str], columns: Sequence[str], shown: Mapping[tuple[str, str], str]) -> str:
+    lines = [f"| {corner} | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
     lines += [f"| {row} | " + " | ".join(shown.get((row, column), "") for column in columns) + " |" for row in rows]
     return "\n".join(lines) + "\n"
 
@@ -126,11 +140,16 @@ def write_outputs(
     if any(place.published for place in table.places):
         note += "; in brackets the published figure and our difference"
     note += f". {table.note}"
-    held = "\nHeld-out accuracy:\n\n" + as_markdown(table, entries, heldout=True)
+    more = "\nHeld-out accuracy:\n\n" + as_markdown(table, entries, heldout=True)
+    if table.contender:
+        more += (
+            "\nPaired differences over the seeds, in points; bold: the 95 % confidence interval leaves out zero.\n\n"
+        )
+        more += leads_as_markdown(table, entries)
     texts = {
         ".csv": as_csv(entries),
         ".json": as_json(entries, results, about),
-        ".md": f"# {table.title}\n\n{note.strip()}\n\n{as_markdown(table, entries)}{held}",
+        ".md": f"# {table.title}\n\n{note.strip()}\n\n{as_markdown(table, entries)}{more}",
     }
     paths = []
     for ending, text in texts.items():
@@ -168,6 +187,15 @@ def _text(entry: Entry, measure: str, line: str) -> str:
     if entry.difference is None or entry.place.published is None or measure != entry.place.measure:
         return text
     return f"{text}{line}({entry.place.published[0]:.1f}, {entry.difference:+.1f})"
+
+
+def _lead_text(lead: float | None, interval: float | None) -> str:
+    if lead is None:
+        return "-"
+    if interval is None:
+        return f"{lead:+.1f}"
+    text = f"{lead:+.1f} ± {interval:.1f}"
+    return f"**{text}**" if abs(lead) > interval else text
 
 
 def _measured(entries: Sequence[Entry]) -> list[str]:

@@ -116,7 +116,7 @@ def _paper(table: str) -> Settings:
         batch_size=512,
         patience=2,
         use_plan_weights=True,
-        # Exact, or entropic with cutoffs, says the text; no exact solver here ends soon at 50,000 x 40,000 with ties.
+        # Exact, or entropic with cutoffs, says the text; exact plans of 50,000 x 40,000 rows are for a large GPU alone.
         plan="exact" if images else "entropic",
         tf32=True,
     )

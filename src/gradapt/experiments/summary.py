@@ -44,6 +44,8 @@ class Entry:
         where nothing was measured, or where one seed gives no interval.
     seconds : float
         Mean time of a run.
+    lead : (float or None, float or None)
+        Mean and half width of what the table's contender has more, over the seeds that both have.
     """
 
     place: Place
@@ -51,6 +53,7 @@ class Entry:
     means: dict[str, float | None]
     intervals: dict[str, float | None]
     seconds: float
+    lead: tuple[float | None, float | None] = (None, None)
 
     @property
     def mean(self) -> float | None:
@@ -82,19 +85,32 @@ def mean_and_interval(values: list[float]) -> tuple[float | None, float | None]:
 
 def summarise(table: Table, results: Mapping[Cell, Mapping[str, Any]]) -> list[Entry]:
     """One entry for each place of the table that has a run, over the seeds."""
-    grouped: dict[Cell, list[Mapping[str, Any]]] = {}
+    grouped: dict[Cell, dict[int, Mapping[str, Any]]] = {}
     for cell, result in sorted(results.items()):
-        grouped.setdefault(replace(cell, seed=0), []).append(result)
+        grouped.setdefault(replace(cell, seed=0), {})[cell.seed] = result
+    contenders = {place.column: place for place in table.places if place.row == table.contender}
     entries = []
     for place in table.places:
-        runs = grouped.get(place.cell, [])
+        runs = grouped.get(place.cell, {})
         if not runs:
             continue
         means: dict[str, float | None] = {}
         intervals: dict[str, float | None] = {}
         for measure in _MEASURES:
-            values = [run[measure] for run in runs if run.get(measure) is not None]
+            values = [run[measure] for run in runs.values() if run.get(measure) is not None]
             means[measure], intervals[measure] = mean_and_interval(values)
-        seconds = float(np.mean([run["seconds"] for run in runs]))
-        entries.append(Entry(place, len(runs), means, intervals, seconds))
+        seconds = float(np.mean([run["seconds"] for run in runs.values()]))
+        lead = _lead(contenders.get(place.column), place, grouped)
+        entries.append(Entry(place, len(runs), means, intervals, seconds, lead))
     return entries
+
+
+def _lead(
+    contender: Place | None, place: Place, grouped: Mapping[Cell, Mapping[int, Mapping[str, Any]]]
+) -> tuple[float | None, float | None]:
+    if contender is None or contender == place:
+        return None, None
+    theirs, ours = grouped[place.cell], grouped.get(contender.cell, {})
+    return mean_and_interval(
+        [ours[seed][contender.measure] - theirs[seed][place.measure] for seed in theirs if seed in ours]
+    )

@@ -27,6 +27,8 @@ _SWEEPS = 50
 # Scalings are absorbed into the potentials after so many sweeps, or when they leave this range.
 _SWEEPS_PER_KERNEL = 50
 _LARGEST_SCALING = 1e12
+# Mass of a column in float32 below which it is taken as lost.
+_FAINTEST = 1e-20
 # Entries of the plan kept for each row and each column; the rest of their mass is placed by the rounding.
 _KEPT = 32
 
@@ -105,26 +107,34 @@ def _swept(
     a0, b1 = w0.to(torch.float32), w1.to(torch.float32)
     done = 0
     while done < most:
-        # One sweep in logarithms. Each column of its plan carries its weight, and no row less than the smallest
-        # column's share of its own: float32 holds the kernel of the plan, however far a sample lies from all others.
-        f = _first_potential(costs, g, w0, epsilon)
-        g = _second_potential(costs, f, w1, epsilon)
-        for part in row_slices(*costs.shape):
-            kernel[part] = torch.exp(((f[part, None] + g - costs[part]) / epsilon - torch.log(w1)).to(torch.float32))
-        done += 1
-        b = torch.ones_like(b1)
-        arrived = kernel @ b1
-        if float((arrived - a0).abs().sum()) < tolerance:
-            break
-        for _ in range(min(_SWEEPS_PER_KERNEL, most - done)):
-            b = 1.0 / (kernel.T @ (a0 / arrived))
-            arrived = kernel @ (b1 * b)
+        _fill(kernel, costs, g, epsilon)
+        arrived = kernel.T @ a0
+        if arrived.min() < _FAINTEST:
+            # A column so far from all rows that float32 loses it gets its weight by a sweep in logarithms.
+            g = _second_potential(costs, _first_potential(costs, g, w0, epsilon), w1, epsilon)
+            _fill(kernel, costs, g, epsilon)
+            arrived = kernel.T @ a0
             done += 1
+        if (arrived - b1).abs().sum() < tolerance:
+            break
+        b = b1 / arrived
+        done += 1
+        for _ in range(min(_SWEEPS_PER_KERNEL, most - done)):
             least, largest = torch.aminmax(b)
             if least < 1.0 / _LARGEST_SCALING or largest > _LARGEST_SCALING:
                 break
+            b = b1 / (kernel.T @ (a0 / (kernel @ b)))
+            done += 1
         g = g + epsilon * torch.log(b.double())
     return g
+
+
+def _fill(kernel: Tensor, costs: Tensor, g: Tensor, epsilon: float) -> None:
+    """The kernel of the plan, each of its rows scaled to 1: float32 holds them whatever the potential is."""
+    import torch  # slow to import
+
+    for part in row_slices(*costs.shape):
+        kernel[part] = torch.softmax(((g - costs[part]) / epsilon).to(torch.float32), dim=1)
 
 
 def _first_potential(costs: Tensor, g: Tensor, w0: Tensor, epsilon: float) -> Tensor:
