@@ -17,7 +17,7 @@ from gradapt.domains import DomainSequence
 from gradapt.errors import SolverError
 from gradapt.experiments import Cell, Options, Store, make_table, run_cells, run_tables, settings
 from gradapt.experiments.bench import Bench
-from gradapt.experiments.methods import run_cell
+from gradapt.experiments.methods import _nearest, run_cell
 from gradapt.experiments.rivals import ENTRANTS
 from gradapt.experiments.steps import cell_seed
 from gradapt.experiments.tables import LAYERS, ONE_OFF
@@ -153,7 +153,7 @@ def test_goat_column_is_the_library_s_goat(data, table, load):
 
 
 def test_rivals_run_from_the_source_model_and_leave_it_alone(data):
-    bench = Bench("covtype", "reference", 0, CPU, 150)
+    bench = Bench("covtype", "reference", 0, CPU, 50)
     before = {name: value.clone() for name, value in bench.source_model.state_dict().items()}
     results = {}
     for method, variant in [(m, v) for m in ("dann", "deep-coral", "deep-jdot") for v in ("", "with given")]:
@@ -166,8 +166,8 @@ def test_rivals_run_from_the_source_model_and_leave_it_alone(data):
     steps = [result["steps"][-1] for result in results.values()]
     # As many samples as gradual self-training sees over two given domains and the target.
     seen = {step["epochs"] * step["n_samples"] for step in steps}
-    assert seen == {bench.settings.self_training_epochs * 3 * 150}
-    assert [step["n_samples"] for step in steps] == [150, 450] * 3
+    assert seen == {bench.settings.self_training_epochs * 3 * 50}
+    assert [step["n_samples"] for step in steps] == [50, 150] * 3
 
 
 def test_no_rival_depends_on_labels_behind_the_source(data):
@@ -219,6 +219,12 @@ def test_the_choice_of_domains_lies_between_best_and_worst_and_is_one_of_the_run
     assert found["accuracies"][str(found["chosen"])] == found["transductive_last"]
     assert found["scores"][str(found["chosen"])] == max(found["scores"].values())
     assert found["transductive_worst"] <= found["transductive_last"] <= found["transductive_best"]
+
+
+def test_nearest_neighbours_far_from_the_origin():
+    points, queries = (torch.from_numpy(np.random.default_rng(seed).normal(size=(200, 50))) for seed in (0, 1))
+    expected = torch.cdist(queries, points).argmin(1)
+    assert torch.equal(_nearest((0.1 * queries + 100).float(), (0.1 * points + 100).float()), expected)
 
 
 def test_nearest_neighbours_and_floors(data):

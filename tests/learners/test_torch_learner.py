@@ -14,6 +14,7 @@ from gradapt.learners import Learner, as_learner
 from gradapt.learners.torch_classifier import TorchClassifier
 from gradapt.learners.torch_files import load_classifier, save_classifier
 from gradapt.learners.torch_samples import Between, Stored, logits, pick_device
+from gradapt.learners.torch_steps import Steps, _put_back, _snapshot
 from gradapt.learners.torch_training import Adam, EarlyStopping, Recipe, Trainer
 from gradapt.networks import conv_net, mlp
 
@@ -41,6 +42,28 @@ def test_images_are_learned_and_two_runs_agree_bit_for_bit():
     assert one.score(X, y) > 0.8
     assert np.array_equal(one.predict_proba(X), two.predict_proba(X))
     assert not np.array_equal(one.predict_proba(X), classifier(random_state=1).fit(X, y).predict_proba(X))
+
+
+def test_a_warm_up_leaves_no_trace():
+    module = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Dropout(0.5), nn.Linear(8, 3))
+    x, y = torch.randn(16, 4), torch.arange(16) % 3
+    steps = Steps(module, lambda x, y: nn.functional.cross_entropy(module(x), y), Adam(0.1, 0.0))
+    steps.take_eagerly(x, y)
+
+    def state():
+        tensors = [*module.state_dict().values()]
+        for parameter in steps.parameters:
+            tensors += steps.optimiser.state[parameter].values()
+        return [value.clone() for value in tensors]
+
+    before, saved = state(), _snapshot(steps)
+    expected = torch.rand(5)
+    for _ in range(3):
+        steps.take_eagerly(x, y)
+    assert not all(torch.equal(a, b) for a, b in zip(before, state(), strict=True))
+    _put_back(steps, saved)
+    assert all(torch.equal(a, b) for a, b in zip(before, state(), strict=True))
+    assert torch.equal(torch.rand(5), expected)
 
 
 def test_the_random_state_of_torch_is_left_alone():

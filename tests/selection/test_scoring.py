@@ -109,6 +109,14 @@ def test_rows_without_carried_mass_are_left_out():
     assert scores.rows.tolist() == list(range(1, 60, 2))
 
 
+def test_classes_that_nobody_names_are_named():
+    sure_of_one, varied = np.tile([0.99, 0.01, 0.0], (6, 1)), np.tile([0.6, 0.3, 0.1], (6, 1))
+    scores = score_candidates({0: sure_of_one, 1: varied}, np.tile([1.0, 0.0, 0.0], (6, 1)))
+    assert scores.missing == (1, 2)
+    assert "no row was confidently labelled as class number 1, 2" in scores.sentence
+    assert score_candidates({0: np.eye(3)}, np.eye(3)).missing == ()
+
+
 def test_the_sentence_says_what_was_compared():
     sentence = score_candidates({0: wrong_on(0.5), 2: sure(CODES)}, CARRIED).sentence
     assert sentence.startswith(

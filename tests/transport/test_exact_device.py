@@ -7,8 +7,9 @@ import sys
 import numpy as np
 import pytest
 
-from gradapt.errors import InputError
-from gradapt.transport import Exact, PowerMetric, Problem, solve, transport
+from gradapt.errors import InputError, SolverError
+from gradapt.transport import Exact, PowerMetric, Problem, device_assignment, solve, transport
+from gradapt.transport import exact as exact_module
 from gradapt.transport import simplex as simplex_module
 from gradapt.transport.bounds import transform_bound
 from gradapt.transport.certify import certify
@@ -104,3 +105,18 @@ def test_on_a_gpu() -> None:
     assert plan.certificate.proves_optimal()
     x0, x1 = (torch.from_numpy(x).cuda() for x in (problem.x0, problem.x1))
     assert transport(x0, x1).cost == pytest.approx(plan.cost, rel=1e-12)
+
+
+def test_a_search_that_does_not_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(device_assignment, "_ROUNDS", 1)
+    monkeypatch.setattr(device_assignment, "_CANDIDATES", 1)
+    with pytest.raises(SolverError, match="did not end in 1 rounds"):
+        assign_on_device(problem_of("plain", 400), "cpu")
+
+
+def test_costs_that_do_not_fit_are_left_to_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = problem_of("plain", 30)
+    best = solve(problem, Exact(device="cpu")).cost
+    monkeypatch.setattr(exact_module, "fits_on_device", lambda problem: False)
+    monkeypatch.setattr(exact_module, "assign_on_device", lambda *args: pytest.fail("held the costs on the device"))
+    assert solve(problem.to_device("cpu"), Exact()).cost == pytest.approx(best, rel=1e-12)

@@ -80,3 +80,29 @@ def test_candidates_that_admit_no_plan_are_an_error() -> None:
     tree.begin(np.arange(2))
     with pytest.raises(SolverError, match="admit no plan"):
         tree.improve()
+
+
+def test_pivots_in_small_portions_reach_the_same_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    costs = rng.random((40, 30))
+    rows, cols = (index.ravel() for index in np.indices(costs.shape))
+    w0, w1 = np.full(40, 1 / 40), np.full(30, 1 / 30)
+    monkeypatch.setattr(network_simplex, "_PIVOTS_AT_ONCE", 3)
+    tree = network_simplex.TransportTree(w0, w1)
+    tree.add(rows, cols, costs.ravel())
+    tree.begin(rng.permutation(costs.size))
+    assert tree.improve() > 3
+    check(tree, costs, w0, w1)
+
+
+def test_too_many_pivots_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    costs = rng.random((40, 30))
+    rows, cols = (index.ravel() for index in np.indices(costs.shape))
+    monkeypatch.setattr(network_simplex, "_PIVOTS_AT_ONCE", 3)
+    monkeypatch.setattr(network_simplex, "_PIVOTS_PER_NODE", 0)
+    tree = network_simplex.TransportTree(np.full(40, 1 / 40), np.full(30, 1 / 30))
+    tree.add(rows, cols, costs.ravel())
+    tree.begin(rng.permutation(costs.size))
+    with pytest.raises(SolverError, match="did not end in 3 pivots"):
+        tree.improve()

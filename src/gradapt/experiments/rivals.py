@@ -1,4 +1,4 @@
-"""The rivals as rows of the tables: same network, source model, optimiser and number of steps as the others."""
+"""The rivals as rows of the tables: same network, source model and optimiser as the others."""
 
 from __future__ import annotations
 
@@ -69,7 +69,10 @@ COVI_PARTS: dict[str, CoVi] = {
 
 
 def align(bench: Bench, cell: Cell) -> dict[str, Any]:
-    """Align source and target in one go, for as many steps as gradual self-training takes in all."""
+    """Align source and target in one go, for as many passes as gradual self-training makes in all.
+
+    A pass is over the larger side, so that these are more steps where given domains are smaller.
+    """
     names = bench.names(cell.n_given)
     entrant = ENTRANTS[cell.method]
     trainer = bench.paired_trainer(cell.method, entrant.rival, entrant.layer(bench))

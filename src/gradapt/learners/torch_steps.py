@@ -117,19 +117,30 @@ class _CapturedStep:
         self.graph.replay()
 
 
-def _snapshot(steps: Steps) -> tuple[dict[str, Tensor], list[dict[str, Tensor]]]:
+_Saved = tuple[dict[str, Tensor], list[dict[str, Tensor]], Tensor]
+
+
+def _snapshot(steps: Steps) -> _Saved:
     weights = {name: value.detach().clone() for name, value in steps.module.state_dict().items()}
     states = [
         {key: value.clone() for key, value in steps.optimiser.state[p].items()} if p in steps.optimiser.state else {}
         for p in steps.parameters
     ]
-    return weights, states
+    on_gpu = steps.device.type == "cuda"
+    return weights, states, torch.cuda.get_rng_state(steps.device) if on_gpu else torch.get_rng_state()
 
 
 @torch.no_grad()
-def _put_back(steps: Steps, saved: tuple[dict[str, Tensor], list[dict[str, Tensor]]]) -> None:
-    """Undo the warm-up in place: captured steps point to these very tensors."""
-    weights, states = saved
+def _put_back(steps: Steps, saved: _Saved) -> None:
+    """Undo the warm-up in place: captured steps point to these very tensors.
+
+    Dropout goes on as if nothing had been drawn, so that a training does not depend on what was captured before it.
+    """
+    weights, states, drawn = saved
+    if steps.device.type == "cuda":
+        torch.cuda.set_rng_state(drawn, steps.device)
+    else:
+        torch.set_rng_state(drawn)
     for name, value in steps.module.state_dict().items():
         value.copy_(weights[name])
     for parameter, state in zip(steps.parameters, states, strict=True):

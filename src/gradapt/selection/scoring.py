@@ -38,6 +38,8 @@ class Scores:
         Their pseudo-labels, as column numbers of the probabilities.
     carried : bool
         Whether labels carried along the plans were at hand.
+    missing : tuple of int
+        Classes without a validation row. The scores cannot tell whether a candidate lost them.
     """
 
     values: dict[int, float]
@@ -45,6 +47,7 @@ class Scores:
     rows: NDArray[np.int64]
     labels: NDArray[np.int64]
     carried: bool
+    missing: tuple[int, ...] = ()
 
     @property
     def sentence(self) -> str:
@@ -52,10 +55,14 @@ class Scores:
         shown = ", ".join(f"{number}: {100 * value:.1f} %" for number, value in self.values.items())
         whose = "carried along the plans" if self.carried else "that all candidates give together"
         domains = "1 generated domain" if self.best == 1 else f"{self.best} generated domains"
-        return (
+        text = (
             f"with {domains} between two neighbours the model agrees best with the confident labels {whose} "
             f"({len(self.rows):,} target rows, no target labels; {shown})"
         )
+        if self.missing:
+            lost = ", ".join(map(str, self.missing))
+            text += f"; no row was confidently labelled as class number {lost}: whether a model lost it cannot be seen"
+        return text
 
 
 def score_candidates(
@@ -66,7 +73,8 @@ def score_candidates(
     The labels of the validation rows must not be those of one candidate, which would always
     be right. They are those that the plans carry from the source to the target, where given,
     together with the mean over all candidates; the mean alone otherwise, which is a weaker
-    rule. The most confident share of each class is kept, so that no class is missing.
+    rule. The most confident share of each class is kept, so that a class which any row is labelled
+    as is not missing; `Scores.missing` names the others.
 
     Parameters
     ----------
@@ -103,11 +111,12 @@ def score_candidates(
     values = {number: _score(table[number][rows], labels[rows]) for number in table}
     highest = max(values.values())
     best = min(number for number, value in values.items() if value >= highest - _TIE)
-    return Scores(values, best, rows, labels[rows], carried is not None)
+    missing = tuple(int(label) for label in np.setdiff1d(np.arange(opinion.shape[1]), labels[rows]))
+    return Scores(values, best, rows, labels[rows], carried is not None, missing)
 
 
 def _score(probabilities: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
-    """Mean probability of the labels, first over each class: one class alone earns no more than 1 / K."""
+    """Mean probability of the labels, first over each class: of K labelled classes one alone earns at most 1 / K."""
     given = probabilities[np.arange(len(labels)), labels]
     return float(np.mean([given[labels == label].mean() for label in np.unique(labels)]))
 

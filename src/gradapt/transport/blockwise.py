@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from gradapt.transport.problem import Problem, Solution
-from gradapt.transport.rounding import round_to_marginals
+from gradapt.transport.rounding import balanced, round_to_marginals
 
 __all__ = ["blockwise_sinkhorn"]
 
 Float = NDArray[np.float64]
+Index = NDArray[np.int64]
 
-# Entries of the plan kept for each sample; the rest of its mass is placed by the rounding.
+# Entries of the plan kept for each sample, and scaled up to carry all of its mass.
 _KEPT = 32
 # Entries of a block on a GPU.
 _DEVICE_ENTRIES = 2**26
@@ -42,6 +43,7 @@ def blockwise_sinkhorn(problem: Problem, epsilon: float, tolerance: float, max_s
         # Two sweeps at each of a falling sequence of epsilons, the rest at the last.
         level = max(level / 4, last) if sweep % 2 else level
     rows, cols, mass = _largest_entries(problem, f, g, last)
+    mass = balanced(rows, cols, mass, problem.weights0, problem.weights1)
     return Solution(*round_to_marginals(rows, cols, mass, problem.weights0, problem.weights1), f)
 
 
@@ -57,23 +59,34 @@ def _sweep(problem: Problem, g: Float, log0: Float, log1: Float, epsilon: float)
     return f, epsilon * (log1 - column), error
 
 
-def _largest_entries(
-    problem: Problem, f: Float, g: Float, epsilon: float
-) -> tuple[NDArray[np.int64], NDArray[np.int64], Float]:
-    rows, cols, mass = [], [], []
-    kept = min(_KEPT, problem.shape[1])
+def _largest_entries(problem: Problem, f: Float, g: Float, epsilon: float) -> tuple[Index, Index, Float]:
+    """The largest entries of each row and of each column, each entry once."""
+    m = problem.shape[1]
+    numbers, exponents = [], []
+    # Of each column, the best rows of all blocks so far.
+    best_rows, best = np.zeros((0, m), np.int64), np.zeros((0, m))
     for part, costs in _blocks(problem):
         entries = (_like(costs, f[part])[:, None] + _like(costs, g) - costs) / epsilon
-        if isinstance(entries, np.ndarray):
-            place = np.argpartition(entries, -kept, axis=1)[:, -kept:]
-            values = np.take_along_axis(entries, place, axis=1)
-        else:
-            top = entries.topk(kept, dim=1)
-            values, place = top.values.cpu().numpy(), top.indices.cpu().numpy()
-        rows.append(np.repeat(np.arange(part.start, part.stop), kept))
-        cols.append(place.ravel().astype(np.int64))
-        mass.append(np.exp(np.minimum(values.ravel(), 0.0)))
-    return np.concatenate(rows), np.concatenate(cols), np.concatenate(mass)
+        place, values = _largest(entries, min(_KEPT, m), 1)
+        numbers.append((np.arange(part.start, part.stop)[:, None] * m + place).ravel())
+        exponents.append(values.ravel())
+        place, values = _largest(entries, min(_KEPT, part.stop - part.start), 0)
+        joined = np.concatenate([best_rows, place + part.start])
+        top, best = _largest(np.concatenate([best, values]), min(_KEPT, len(joined)), 0)
+        best_rows = np.take_along_axis(joined, top, axis=0)
+    numbers.append((best_rows * m + np.arange(m)).ravel())
+    exponents.append(best.ravel())
+    pairs, first = np.unique(np.concatenate(numbers), return_index=True)
+    return pairs // m, pairs % m, np.exp(np.minimum(np.concatenate(exponents)[first], 0.0))
+
+
+def _largest(values: Any, count: int, axis: int) -> tuple[Index, Float]:
+    """Places and values of the largest ``count`` along an axis, in no order."""
+    if not isinstance(values, np.ndarray):
+        top = values.topk(count, dim=axis, sorted=False)
+        return top.indices.cpu().numpy(), top.values.cpu().numpy()
+    place = np.argpartition(values, -count, axis=axis).take(np.arange(-count, 0), axis=axis)
+    return place, np.take_along_axis(values, place, axis=axis)
 
 
 def _blocks(problem: Problem) -> Iterator[tuple[slice, Any]]:

@@ -68,10 +68,10 @@ def assign_on_device(problem: Problem, device: Any, progress: Any = None) -> Sol
             progress("pricing", 1.0 if len(new) == 0 else 0.5)
         joined = _union(edges, new)
         if len(joined) == len(edges):
-            break
+            assert cols is not None
+            return Solution(np.arange(n), cols, np.full(n, 1.0 / n), uncentred(u, x0, shift, mean0))
         edges = joined
-    assert cols is not None
-    return Solution(np.arange(n), cols, np.full(n, 1.0 / n), uncentred(u, x0, shift, mean0))
+    raise SolverError(f"pricing did not end in {_ROUNDS} rounds; use Exact(device='cpu')")
 
 
 def _in_order(x0: Tensor, x1: Tensor) -> Index:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gradapt.transport.device_costs import row_slices, squared_costs, uncentred
 from gradapt.transport.problem import Problem, Solution
-from gradapt.transport.rounding import round_to_marginals
+from gradapt.transport.rounding import balanced, round_to_marginals
 
 __all__ = ["annealing", "entropic_potential", "fits_on_device", "sinkhorn_on_device"]
 
@@ -29,7 +29,7 @@ _SWEEPS_PER_KERNEL = 50
 _LARGEST_SCALING = 1e12
 # Mass of a column in float32 below which it is taken as lost.
 _FAINTEST = 1e-20
-# Entries of the plan kept for each row and each column; the rest of their mass is placed by the rounding.
+# Entries of the plan kept for each row and each column, and scaled up to carry all of its mass.
 _KEPT = 32
 
 
@@ -58,6 +58,7 @@ def sinkhorn_on_device(problem: Problem, epsilon: float, tolerance: float, max_s
     scale = float(epsilons[-1])
     f = _first_potential(costs, g, w0, scale)
     rows, cols, mass = _largest_entries(costs, f, g, scale)
+    mass = balanced(rows, cols, mass, problem.weights0, problem.weights1)
     potential = uncentred(f, problem.x0, shift, mean0)
     return Solution(*round_to_marginals(rows, cols, mass, problem.weights0, problem.weights1), potential)
 

@@ -58,7 +58,8 @@ class Exact:
         formed again when they are needed again.
     device : {"auto", "cpu", "cuda"}
         ``"auto"`` takes the GPU for tensors that already live there and for clouds that
-        pay the way, and the processor otherwise; any torch device name is understood.
+        pay the way, and the processor otherwise; any torch device name is understood. Problems
+        whose costs do not fit there (12 bytes for each pair) are solved on the processor.
     progress : callable, optional
         Called with the stage's name and the share of it that is done.
 
@@ -81,10 +82,11 @@ class Exact:
 
     def solve(self, problem: Problem) -> Solution:
         if problem.on_device:
-            if problem.uniform and problem.shape[0] > 1:
-                return assign_on_device(problem, problem.x0.device, self.progress)
-            if _suits_tree(problem):
-                return transport_on_device(problem, self.progress)
+            if fits_on_device(problem):
+                if problem.uniform and problem.shape[0] > 1:
+                    return assign_on_device(problem, problem.x0.device, self.progress)
+                if _suits_tree(problem):
+                    return transport_on_device(problem, self.progress)
             problem = problem.to_host()
         rows, cols = np.flatnonzero(problem.weights0 > 0), np.flatnonzero(problem.weights1 > 0)
         if len(rows) == problem.shape[0] and len(cols) == problem.shape[1]:
@@ -199,7 +201,7 @@ def row_parts(n: int, m: int) -> list[NDArray[np.int64]]:
 def _suits_tree(problem: Problem) -> bool:
     """Whether a problem on a device is one for the simplex there."""
     carried = problem.weights0.min() > 0 and problem.weights1.min() > 0
-    return bool(carried and fits_on_device(problem) and importlib.util.find_spec("numba") is not None)
+    return bool(carried and importlib.util.find_spec("numba") is not None)
 
 
 def _by_products(problem: Problem) -> bool:

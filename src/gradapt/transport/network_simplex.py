@@ -24,6 +24,8 @@ Index = NDArray[np.int64]
 _ARTIFICIAL, _RAISE, _MOST_RAISES = 4.0, 16.0, 12
 # Reduced costs below this share of the largest cost are rounding.
 _TOLERANCE = 1e-14
+# Pivots between two chances to interrupt; those after which something is wrong.
+_PIVOTS_AT_ONCE, _PIVOTS_PER_NODE = 10_000, 10_000
 
 
 class TransportTree:
@@ -78,17 +80,28 @@ class TransportTree:
         """Pivot until the plan is optimal on its candidates; returns the number of pivots."""
         pivots = 0
         for _ in range(_MOST_RAISES):
-            pivots += int(
-                _pivot_all(
-                    self.n + self.m, self.tail, self.head, self.cost, self.flow, _TOLERANCE * self.scale, self.links,
-                    self.depth, self.upward, self.potential,
-                )
-            )  # fmt: skip
+            pivots += self._pivot()
             if self.flow[: self.n + self.m].sum() <= self.dust:
                 return pivots
             self._set_artificial(_RAISE * self.cost[0])
             _renew_potentials(self.cost, self.links, self.upward, self.potential)
         raise SolverError("the candidate pairs admit no plan; use Exact(device='cpu')")
+
+    def _pivot(self) -> int:
+        # Potentials hold the cost of an artificial arc, whose last digit is no reason to pivot.
+        tolerance = max(_TOLERANCE * self.scale, 4 * np.finfo(np.float64).eps * self.cost[0])
+        cursor = np.array([self.n + self.m])
+        pivots, most = 0, _PIVOTS_PER_NODE * (self.n + self.m) + _PIVOTS_AT_ONCE
+        while pivots < most:
+            # A number at a time: an interrupt is heard between two calls.
+            made = _pivots(
+                self.n + self.m, self.tail, self.head, self.cost, self.flow, tolerance, self.links, self.depth,
+                self.upward, self.potential, cursor, _PIVOTS_AT_ONCE,
+            )  # fmt: skip
+            pivots += int(made)
+            if made < _PIVOTS_AT_ONCE:
+                return pivots
+        raise SolverError(f"the network simplex did not end in {most:,} pivots; use Exact(device='cpu')")
 
     @property
     def scale(self) -> float:
@@ -183,15 +196,15 @@ def _hang(n, chosen, tail, head, cost, flow, left, links, depth, upward, potenti
 
 
 @njit(cache=True, nogil=True)
-def _pivot_all(first, tail, head, cost, flow, tolerance, links, depth, upward, potential):  # type: ignore[no-untyped-def]
-    """Exchange arcs until no candidate has a negative reduced cost; returns how often."""
+def _pivots(first, tail, head, cost, flow, tolerance, links, depth, upward, potential, cursor, most):  # type: ignore[no-untyped-def]
+    """Exchange arcs until no candidate has a negative reduced cost, or ``most`` times; returns how often."""
     parent, arc_up = links[0], links[1]
     n_arcs = len(tail)
     block = max(64, int(np.sqrt(n_arcs - first)))
     stack = np.empty(len(potential), np.int64)
-    position = first
+    position = cursor[0]
     pivots = 0
-    while True:
+    while pivots < most:
         entering, lowest = -1, -tolerance
         for scanned in range(1, n_arcs - first + 1):
             r, c = tail[position], head[position]
@@ -203,7 +216,7 @@ def _pivot_all(first, tail, head, cost, flow, tolerance, links, depth, upward, p
             if scanned % block == 0 and entering >= 0:
                 break
         if entering < 0:
-            return pivots
+            break
         pivots += 1
         r, c = tail[entering], head[entering]
         leaving, on_row_side = _push_around(r, c, entering, flow, parent, arc_up, depth, upward)
@@ -214,6 +227,8 @@ def _pivot_all(first, tail, head, cost, flow, tolerance, links, depth, upward, p
         else:
             change = potential[above] + cost[entering] - potential[below]
         _shift_subtree(below, change, links, depth, potential, stack)
+    cursor[0] = position
+    return pivots
 
 
 @njit(cache=True, nogil=True)

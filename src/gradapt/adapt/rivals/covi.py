@@ -82,12 +82,13 @@ class CoVi:
         ratio, used = pair.prepared[0], pair.prepared[2]
         label1 = pair.prepared[1].long()
         x0, y0 = _partners(pair)
-        upper, lower = ratio + self.margin, ratio - self.margin
+        # Where there is no room for them the views are not used; they must not leave the way for that.
+        upper, lower = (ratio + self.margin).clamp_max(1.0), (ratio - self.margin).clamp_min(0.0)
         few = torch.full_like(ratio, self.consensus)
         views = [mix(x0, pair.x1, share) for share in (ratio, upper, lower, few)]
         # The batch is in random order: its neighbour is a random other partner.
         views.append(mix(x0.roll(1, 0), pair.x1, few))
-        # One pass for all views, so that normalisation layers see one mixture, as for the other rivals.
+        # One pass for all views, also those of weight 0: normalisation layers see the whole way between the domains.
         scores = pair.scores(torch.cat([pair.x0, *views]))
         sizes = [len(pair.x0)] + [len(x0)] * len(views)
         plain, least_sure, more, less, first, second = torch.split(scores, sizes)
