@@ -15,7 +15,7 @@ def test_paper_runs_a_small_table_and_a_second_call_only_prints_it(data, tmp_pat
     first = runner.invoke(app, ["paper", "covtype", *options, *places])
     assert first.exit_code == 0, first.output
     assert "4 of 4 cells run" in first.output
-    assert (tmp_path / "out" / "covtype-reference.md").exists()
+    assert (tmp_path / "out" / "covtype-reference-60-samples.md").exists()
     second = runner.invoke(app, ["paper", "covtype", *options, *places])
     assert "0 of 4 cells run" in second.output
 

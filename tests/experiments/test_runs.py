@@ -70,9 +70,9 @@ def test_table_is_printed_and_written(data, tmp_path, capsys):
     )  # fmt: skip
     assert {entry.place.cell.method for entry in entries} == {"source-only", "gst", "frozen-gst", "label-transport"}
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
-        "covtype-reference.csv",
-        "covtype-reference.json",
-        "covtype-reference.md",
+        "covtype-reference-100-samples.csv",
+        "covtype-reference-100-samples.json",
+        "covtype-reference-100-samples.md",
     ]
     assert "table 6 of the paper" in capsys.readouterr().out
 

@@ -75,7 +75,9 @@ def run_tables(
                 "tables_of_this_command": names,
                 "jobs": jobs,
             }
-            write_outputs(table, rows, results, Path(output), f"{table.name}-{preset}", about)
+            # A trial does not write over the files of a full run.
+            name = f"{table.name}-{preset}" + ("" if n_samples is None else f"-{n_samples}-samples")
+            write_outputs(table, rows, results, Path(output), name, about)
     if wanted and not quiet:
         print(f"{n_run} of {len(everything)} cells run in {seconds:.1f} s; records in {kept.path}")
     if "vae" in names:
