@@ -46,8 +46,8 @@ def balanced(
     rows are left short.
 
     >>> rows, cols, mass, half = np.array([0, 1, 1]), np.array([0, 0, 1]), np.full(3, 0.1), np.full(2, 0.5)
-    >>> balanced(rows, cols, mass, half, half).round(2).tolist()
-    [0.49, 0.01, 0.5]
+    >>> balanced(rows, cols, mass, half, half).round(1).tolist()
+    [0.5, 0.0, 0.5]
     """
     for _ in range(sweeps):
         for index, weights in ((rows, weights0), (cols, weights1)):
