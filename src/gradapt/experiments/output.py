@@ -85,19 +85,21 @@ def as_json(entries: Sequence[Entry], results: Mapping[Cell, Mapping[str, Any]],
 
 def as_markdown(table: Table, entries: Sequence[Entry], *, heldout: bool = False) -> str:
     """Each cell ours, and the published figure with the difference in brackets; or the held-out accuracies."""
-    return _markdown(table.corner, *_laid_out(entries, heldout=heldout))
+    return _markdown(table.corner, _texts(entries, heldout=heldout))
 
 
 def leads_as_markdown(table: Table, entries: Sequence[Entry]) -> str:
     """By how much the contender is ahead of each other row; bold where the interval leaves out zero."""
-    shown = {
-        (entry.place.row, entry.place.column): _lead_text(*entry.lead) for entry in entries if entry.lead[0] is not None
-    }
-    rows, columns = (list(dict.fromkeys(key[i] for key in shown)) for i in (0, 1))
-    return _markdown(f"{table.contender} minus", rows, columns, shown)
+    shown = {}
+    for entry in entries:
+        lead, interval = entry.lead
+        if lead is not None:
+            shown[entry.place.row, entry.place.column] = _lead_text(lead, interval)
+    return _markdown(f"{table.contender} minus", shown)
 
 
-def _markdown(corner: str, rows: Sequence[str], columns: Sequence[str], shown: Mapping[tuple[str, str], str]) -> str:
+def _markdown(corner: str, shown: Mapping[tuple[str, str], str]) -> str:
+    rows, columns = _sides(shown)
     lines = [f"| {corner} | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
     lines += [f"| {row} | " + " | ".join(shown.get((row, column), "") for column in columns) + " |" for row in rows]
     return "\n".join(lines) + "\n"
@@ -111,7 +113,8 @@ def print_table(table: Table, entries: Sequence[Entry]) -> None:
     except ImportError:
         print(f"\n{table.title}\n\n{as_markdown(table, entries)}\n{table.note}")
         return
-    rows, columns, shown = _laid_out(entries, line="\n")
+    shown = _texts(entries, line="\n")
+    rows, columns = _sides(shown)
     drawn = RichTable(title=table.title, caption=table.note or None)
     drawn.add_column(table.corner, justify="right", overflow="fold")
     for column in columns:
@@ -163,10 +166,13 @@ def write_outputs(
     return paths
 
 
-def _laid_out(
-    entries: Sequence[Entry], *, heldout: bool = False, line: str = " "
-) -> tuple[list[str], list[str], dict[tuple[str, str], str]]:
-    """Rows, columns and the text of each place; the held-out view has accuracies alone."""
+def _sides(shown: Mapping[tuple[str, str], str]) -> tuple[list[str], list[str]]:
+    """Rows and columns as they first appear."""
+    return list(dict.fromkeys(row for row, _ in shown)), list(dict.fromkeys(column for _, column in shown))
+
+
+def _texts(entries: Sequence[Entry], *, heldout: bool = False, line: str = " ") -> dict[tuple[str, str], str]:
+    """The text of each place; the held-out view has accuracies alone."""
     shown: dict[tuple[str, str], str] = {}
     for entry in entries:
         measure = entry.place.measure
@@ -175,8 +181,7 @@ def _laid_out(
                 continue
             measure = measure.replace("transductive", "heldout")
         shown[entry.place.row, entry.place.column] = _text(entry, measure, line)
-    rows, columns = (list(dict.fromkeys(key[i] for key in shown)) for i in (0, 1))
-    return rows, columns, shown
+    return shown
 
 
 def _text(entry: Entry, measure: str, line: str) -> str:
@@ -189,9 +194,7 @@ def _text(entry: Entry, measure: str, line: str) -> str:
     return f"{text}{line}({entry.place.published[0]:.1f}, {entry.difference:+.1f})"
 
 
-def _lead_text(lead: float | None, interval: float | None) -> str:
-    if lead is None:
-        return "-"
+def _lead_text(lead: float, interval: float | None) -> str:
     if interval is None:
         return f"{lead:+.1f}"
     text = f"{lead:+.1f} ± {interval:.1f}"

@@ -13,6 +13,8 @@ from gradapt.errors import InputError
 __all__ = ["OptimiserFactory", "Steps"]
 
 OptimiserFactory = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
+# Weights, state of the optimiser for each parameter, state of the random numbers.
+_Saved = tuple[dict[str, Tensor], list[dict[str, Tensor]], Tensor]
 
 # Captured steps kept at a time; each batch size has its own.
 _MOST_GRAPHS = 12
@@ -115,9 +117,6 @@ class _CapturedStep:
             if buffer is not None and value is not None:
                 buffer.copy_(value)
         self.graph.replay()
-
-
-_Saved = tuple[dict[str, Tensor], list[dict[str, Tensor]], Tensor]
 
 
 def _snapshot(steps: Steps) -> _Saved:

@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
 from gradapt.errors import SolverError
-from gradapt.transport.device_costs import as_tensor, least_pairs, squared_costs, tighten, uncentred
+from gradapt.transport.device_costs import as_tensor, least_pairs, reduced_costs, squared_costs, tighten, uncentred
 from gradapt.transport.device_entropic import entropic_potential
 from gradapt.transport.problem import Problem, Solution
 
@@ -86,8 +86,7 @@ def _matching(costs: Tensor, edges: Index, u: Tensor, v: Tensor, mean: float) ->
     """The best full matching among the candidate pairs."""
     n, m = costs.shape
     rows, cols = edges // m, edges % m
-    r, c = _on(costs, rows), _on(costs, cols)
-    reduced = (costs[r, c] - u[r] - v[c]).cpu().numpy()
+    reduced = reduced_costs(costs, u, v, edges)
     # A zero would be no entry at all; a constant on every pair changes no matching.
     weights = reduced - min(float(reduced.min()), 0.0) + 1e-3 * mean
     pointers = np.searchsorted(rows, np.arange(n + 1))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["as_tensor", "least_pairs", "row_slices", "squared_costs", "tighten", "uncentred"]
+__all__ = ["as_tensor", "least_pairs", "reduced_costs", "row_slices", "squared_costs", "tighten", "uncentred"]
 
 Tensor = Any
 Index = NDArray[np.int64]
@@ -95,6 +95,15 @@ def least_pairs(costs: Tensor, u: Tensor, v: Tensor, count: int, limit: float | 
     if not found:
         return np.zeros(0, np.int64)
     return np.asarray(torch.unique(torch.cat(found)).cpu().numpy())
+
+
+def reduced_costs(costs: Tensor, u: Tensor, v: Tensor, pairs: Index) -> NDArray[np.float64]:
+    """Costs of numbered pairs less both potentials, off the device."""
+    import torch  # slow to import
+
+    numbers = torch.from_numpy(pairs).to(costs.device)
+    rows, cols = numbers // costs.shape[1], numbers % costs.shape[1]
+    return np.asarray((costs[rows, cols] - u[rows] - v[cols]).cpu().numpy())
 
 
 def _smallest(reduced: Tensor, count: int, limit: float | None) -> tuple[Any, Any]:

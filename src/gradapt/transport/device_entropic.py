@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradapt.transport.device_costs import row_slices, squared_costs, uncentred
+from gradapt.transport.device_costs import least_pairs, reduced_costs, row_slices, squared_costs, uncentred
 from gradapt.transport.problem import Problem, Solution
 from gradapt.transport.rounding import balanced, round_to_marginals
 
@@ -57,7 +57,9 @@ def sinkhorn_on_device(problem: Problem, epsilon: float, tolerance: float, max_s
     g = entropic_potential(costs, w0, w1, epsilons, _SWEEPS, last_sweeps=max_sweeps, tolerance=tolerance)
     scale = float(epsilons[-1])
     f = _first_potential(costs, g, w0, scale)
-    rows, cols, mass = _largest_entries(costs, f, g, scale)
+    pairs = least_pairs(costs, f, g, _KEPT, None)
+    rows, cols = pairs // costs.shape[1], pairs % costs.shape[1]
+    mass = np.exp(np.minimum(-reduced_costs(costs, f, g, pairs) / scale, 0.0))
     mass = balanced(rows, cols, mass, problem.weights0, problem.weights1)
     potential = uncentred(f, problem.x0, shift, mean0)
     return Solution(*round_to_marginals(rows, cols, mass, problem.weights0, problem.weights1), potential)
@@ -152,22 +154,3 @@ def _second_potential(costs: Tensor, f: Tensor, w1: Tensor, epsilon: float) -> T
     for part in row_slices(*costs.shape):
         total = torch.logaddexp(total, torch.logsumexp((f[part, None] - costs[part]) / epsilon, dim=0))
     return epsilon * (torch.log(w1) - total)
-
-
-def _largest_entries(
-    costs: Tensor, f: Tensor, g: Tensor, epsilon: float
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]:
-    import torch  # slow to import
-
-    n, m = costs.shape
-    found = []
-    for part in row_slices(*costs.shape):
-        places = torch.topk(g - costs[part], min(_KEPT, m), dim=1).indices
-        found.append((torch.arange(part.start, part.stop, device=costs.device)[:, None] * m + places).ravel())
-    for part in row_slices(m, n):
-        places = torch.topk((f[:, None] - costs[:, part]).T, min(_KEPT, n), dim=1).indices
-        found.append((places * m + torch.arange(part.start, part.stop, device=costs.device)[:, None]).ravel())
-    pairs = torch.unique(torch.cat(found))
-    rows, cols = pairs // m, pairs % m
-    mass = torch.exp(((f[rows] + g[cols] - costs[rows, cols]) / epsilon).clamp_max(0.0))
-    return rows.cpu().numpy(), cols.cpu().numpy(), mass.cpu().numpy()

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradapt.errors import SolverError
-from gradapt.transport.device_costs import least_pairs, squared_costs, tighten, uncentred
+from gradapt.transport.device_costs import least_pairs, reduced_costs, squared_costs, tighten, uncentred
 from gradapt.transport.device_entropic import annealing, entropic_potential
 from gradapt.transport.problem import Problem, Solution
 from gradapt.transport.rounding import monotone_entries
@@ -52,7 +52,7 @@ def transport_on_device(problem: Problem, progress: Any = None) -> Solution:
         edges = np.union1d(least_pairs(costs, u, v, _CANDIDATES, None), rows * costs.shape[1] + cols)
         tree = TransportTree(*_units(problem))
         tree.add(*_pairs(costs, edges))
-        tree.begin(np.argsort(_reduced(costs, u, v, edges), kind="stable"))
+        tree.begin(np.argsort(reduced_costs(costs, u, v, edges), kind="stable"))
         for number in range(_MOST_ROUNDS):
             tree.improve()
             u, v = (torch.from_numpy(side).to(costs.device) for side in tree.potentials)
@@ -82,8 +82,3 @@ def _pairs(costs: Tensor, edges: Index) -> tuple[Index, Index, Float]:
 
     flat = torch.from_numpy(edges).to(costs.device)
     return edges // costs.shape[1], edges % costs.shape[1], costs.view(-1)[flat].cpu().numpy()
-
-
-def _reduced(costs: Tensor, u: Tensor, v: Tensor, edges: Index) -> Float:
-    rows, cols, values = _pairs(costs, edges)
-    return np.asarray(values - u.cpu().numpy()[rows] - v.cpu().numpy()[cols])
