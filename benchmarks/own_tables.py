@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from gradapt.domains import ByQuantile
-from gradapt.runs import Column, Method, Result, RowPosition, Settings, adapt_table, open_table, table_of
+from gradapt.tables import Column, Method, Result, RowPosition, Settings, adapt_table, open_table, table_of
 
 SOIL, WILDERNESS = 40, 4
 COVER_COLUMNS = [

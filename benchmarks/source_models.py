@@ -17,11 +17,11 @@ import torch
 from torch import Tensor
 
 from gradapt.datasets import color_mnist, rotated_mnist
-from gradapt.experiments.presets import settings
-from gradapt.experiments.steps import accuracy
 from gradapt.learners.torch_samples import Stored, logits, pick_device
 from gradapt.learners.torch_training import Adam, Recipe, Trainer
 from gradapt.networks import reference_conv_net
+from gradapt.paper.presets import settings
+from gradapt.paper.steps import accuracy
 
 # Mean and standard deviation of MNIST's pixels.
 MEAN, SPREAD = 0.1307, 0.3081

@@ -1,7 +1,7 @@
 """Gradual domain adaptation along the Wasserstein geodesic.
 
 The estimators follow scikit-learn; the parts are in `gradapt.transport`,
-`gradapt.domains`, `gradapt.adapt` and `gradapt.trust`. Names are loaded when they are first used.
+`gradapt.domains`, `gradapt.methods` and `gradapt.trust`. Names are loaded when they are first used.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
-    "CoViClassifier": "gradapt.estimators.rivals",
-    "DANNClassifier": "gradapt.estimators.rivals",
-    "DeepCoralClassifier": "gradapt.estimators.rivals",
-    "DeepJDOTClassifier": "gradapt.estimators.rivals",
+    "CoViClassifier": "gradapt.estimators.baselines",
+    "DANNClassifier": "gradapt.estimators.baselines",
+    "DeepCoralClassifier": "gradapt.estimators.baselines",
+    "DeepJDOTClassifier": "gradapt.estimators.baselines",
     "DirectSelfTraining": "gradapt.estimators",
     "Domain": "gradapt.domains",
     "DomainSequence": "gradapt.domains",

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from gradapt.datasets import DATASETS, angles, color_mnist, covtype, dataset, mnist, portraits, rotate, rotated_mnist
-from gradapt.datasets.color import shifts
-from gradapt.datasets.digits import read_idx
+from gradapt.datasets.color_mnist import shifts
+from gradapt.datasets.mnist import read_idx
 from gradapt.errors import InputError
 
 

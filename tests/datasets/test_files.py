@@ -6,7 +6,7 @@ import hashlib
 import pytest
 
 from gradapt.datasets import covtype, file_states, mnist, portraits, rotated_mnist
-from gradapt.datasets.files import SUMS_NAME, DataFile, read_bytes
+from gradapt.datasets.downloads import SUMS_NAME, DataFile, read_bytes
 from gradapt.errors import InputError
 
 CONTENT = b"one line of content\n" * 50

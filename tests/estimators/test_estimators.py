@@ -19,8 +19,8 @@ from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
 from gradapt import DirectSelfTraining, GOATClassifier, GradualSelfTrainingClassifier
-from gradapt.adapt import SelfTraining, StepRecord, logit_range
 from gradapt.datasets.toy import moving_gaussians, rotated_digits, rotating_moons
+from gradapt.methods import SelfTraining, StepRecord, logit_range
 from gradapt.transport import ConfidenceCutoff, PowerMetric, Sinkhorn, Sliced, SmallValueCutoff, UniformCoupling
 
 THREE = [DirectSelfTraining, GradualSelfTrainingClassifier, GOATClassifier]

@@ -7,9 +7,9 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from gradapt import DirectSelfTraining, GOATClassifier, GradualSelfTrainingClassifier
-from gradapt.adapt import Adaptation
 from gradapt.datasets.toy import moving_gaussians
 from gradapt.errors import AdaptationWarning
+from gradapt.methods import Adaptation
 
 
 class Spoil:

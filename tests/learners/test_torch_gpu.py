@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from gradapt.experiments.coupling import couple
 from gradapt.learners.torch_samples import Stored, logits
 from gradapt.learners.torch_training import Recipe, Trainer
 from gradapt.networks import conv_net
+from gradapt.paper.coupling import couple
 
 pytestmark = [
     pytest.mark.gpu,

@@ -12,14 +12,14 @@ from importlib.resources import files
 
 import pytest
 
-from gradapt.report.accuracy import caution, estimates, interval_chart, overlaid_paths
-from gradapt.report.confidence import confidence_histogram
-from gradapt.report.map import distance_grid, domain_map
-from gradapt.report.path import class_totals, given_labels, step_bars
-from gradapt.report.read import stops
+from gradapt.report.accuracy_chart import caution, estimates, interval_chart, overlaid_paths
+from gradapt.report.confidence_chart import confidence_histogram
+from gradapt.report.content import stops
+from gradapt.report.image_tiles import png, strips
+from gradapt.report.map_chart import distance_grid, domain_map
+from gradapt.report.path_chart import class_totals, given_labels, step_bars
 from gradapt.report.samples import feature_bars, feature_shares, plan_lines
 from gradapt.report.svg import Frame, ticks
-from gradapt.report.tiles import png, strips
 from gradapt.report.words import short
 
 STYLE = files("gradapt.report").joinpath("template", "style.css").read_text(encoding="utf-8")

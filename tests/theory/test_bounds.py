@@ -156,8 +156,8 @@ def test_minimising_weights_beat_every_other(seed):
     near = 0.99 * best + 0.01 * rng.dirichlet(np.full(len(best), 0.5), size=4000)
     corners = np.eye(len(best))
     uniform = np.full((1, len(best)), 1 / len(best))
-    rivals = np.concatenate([others, near, corners, uniform])
-    assert value(best) <= np.array([value(q) for q in rivals]).min() + 1e-12
+    baselines = np.concatenate([others, near, corners, uniform])
+    assert value(best) <= np.array([value(q) for q in baselines]).min() + 1e-12
 
 
 def test_uniform_weights_do_not_minimise_the_discrepancy_bound():

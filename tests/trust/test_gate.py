@@ -14,7 +14,7 @@ class Spoiler:
     """A method that leads every model astray: it learns the opposite of what its teacher says."""
 
     def adapt(self, learner, path, on_step=None):
-        from gradapt.adapt import Adaptation
+        from gradapt.methods import Adaptation
 
         target = path.steps[-1].domain.samples
         return Adaptation(learner.fit(target, 1 - learner.logits(target).argmax(axis=1)), ())

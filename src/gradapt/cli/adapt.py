@@ -92,10 +92,10 @@ def adapt(
     """
     words = _one_window_rule(windows, window_by, given)
     number = _generated(generated)
-    from gradapt.runs import Keep, Limits, Method, Settings, adapt_table, open_table, save_run, summarise
-    from gradapt.runs.folder import check_target
-    from gradapt.runs.model_file import check_storable
-    from gradapt.runs.models import encoder_from_word, model_from_word
+    from gradapt.tables import Keep, Limits, Method, Settings, adapt_table, open_table, save_run, summarise
+    from gradapt.tables.folder import check_target
+    from gradapt.tables.model_file import check_storable
+    from gradapt.tables.models import encoder_from_word, model_from_word
 
     settings = Settings(
         label=label,
@@ -112,7 +112,7 @@ def adapt(
     check_target(out, force)
     check_storable(settings.model)
     if mlflow is not None:
-        from gradapt.runs.tracking import check_mlflow
+        from gradapt.tables.tracking import check_mlflow
 
         check_mlflow()
     with _progress() as progress:
@@ -124,7 +124,7 @@ def adapt(
     for message in result.warnings:
         print(f"gradapt: warning: {message}", file=sys.stderr)
     if mlflow is not None:
-        from gradapt.runs.tracking import log_run
+        from gradapt.tables.tracking import log_run
 
         log_run(out, mlflow)
     print(json.dumps(summary, indent=2, ensure_ascii=False)) if as_json else _print(summary, out)
@@ -152,7 +152,7 @@ def _generated(word: str) -> int | None:
 
 
 def _order(word: str | None, n_tables: int) -> Any:
-    from gradapt.runs import Column, FilePosition, RowPosition
+    from gradapt.tables import Column, FilePosition, RowPosition
 
     if word == "@row":
         return RowPosition()
@@ -165,8 +165,8 @@ def _order(word: str | None, n_tables: int) -> Any:
 
 def _windows(words: tuple[str, str] | None, order: str | None, n_tables: int) -> Any:
     from gradapt.domains import ByEdges, ByQuantile, ByValue
-    from gradapt.runs import ByCalendar
-    from gradapt.runs.windows import parse_values
+    from gradapt.tables import ByCalendar
+    from gradapt.tables.windowing import parse_values
 
     if words is None:
         by_file = order == "@file" or (order is None and n_tables > 1)

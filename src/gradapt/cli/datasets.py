@@ -17,7 +17,7 @@ def datasets(
     from rich.table import Table
 
     from gradapt.datasets import DATASETS, file_states
-    from gradapt.datasets.files import cache_folder, data_folder
+    from gradapt.datasets.downloads import cache_folder, data_folder
 
     table = Table(title="Benchmark data sets")
     for column in ("data set", "file", "state", "where"):

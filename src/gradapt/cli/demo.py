@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from gradapt.experiments.demo import DemoRun
+    from gradapt.paper.demo import DemoRun
 
 __all__ = ["demo"]
 
@@ -27,8 +27,8 @@ def demo(
     The classifier has labels for the source only. Every method sees the same unlabelled
     snapshots; accuracies are on held-out target samples. Takes about half a minute.
     """
-    from gradapt.experiments.demo import count_runs, run_demo
     from gradapt.files import write_json
+    from gradapt.paper.demo import count_runs, run_demo
 
     scenes = tuple(path) if path else ("digits", "moons")
     runs: list[DemoRun] = []

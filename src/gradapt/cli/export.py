@@ -27,8 +27,8 @@ def export(
 ) -> None:
     """Export the model of a run, preprocessing included."""
     from gradapt.files import atomic_path
-    from gradapt.runs import load_run
-    from gradapt.runs.export import to_onnx, to_skops
+    from gradapt.tables import load_run
+    from gradapt.tables.export import to_onnx, to_skops
 
     predictor = load_run(run).predictor
     data = to_onnx(predictor) if to is Format.ONNX else to_skops(predictor)

@@ -17,7 +17,7 @@ def paper(
         typer.Argument(
             metavar="TABLE...",
             help="rotated-mnist, color-mnist, portraits, covtype, or all: GST and GOAT on the benchmarks. "
-            "uda: one-off rivals and floors. covi: GST, CoVi, GOAT; covi-parts: what helps CoVi. encoders, plans: "
+            "uda: one-off baselines and floors. covi: GST, CoVi, GOAT; covi-parts: what helps CoVi. encoders, plans: "
             "ablations. "
             "selection: the number of generated domains chosen without labels. vae: generated digits, a picture.",
         ),
@@ -37,7 +37,7 @@ def paper(
         ),
     ] = None,
     with_given: Annotated[
-        bool, typer.Option("--with-given", help="In uda, rivals also with the given domains pooled with the target.")
+        bool, typer.Option("--with-given", help="In uda, baselines also with the given domains pooled with the target.")
     ] = False,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     jobs: Annotated[int, typer.Option(help="Processes; each takes one benchmark and seed at a time.")] = 1,
@@ -51,7 +51,7 @@ def paper(
 
     An interrupted run goes on where it was; a finished one is only printed.
     """
-    from gradapt.experiments import run_tables
+    from gradapt.paper import run_tables
 
     run_tables(
         tables,

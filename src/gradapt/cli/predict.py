@@ -16,8 +16,8 @@ def predict(
     out: Annotated[Path, typer.Option("--out", "-o", help="Parquet or CSV file to write.")],
 ) -> None:
     """Predict the rows of a new table: row, prediction, predicted_probability."""
-    from gradapt.runs import load_run, open_table
-    from gradapt.runs.folder import check_predictions_path, write_predictions
+    from gradapt.tables import load_run, open_table
+    from gradapt.tables.folder import check_predictions_path, write_predictions
 
     check_predictions_path(out)
     predictor = load_run(run).predictor

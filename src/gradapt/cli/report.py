@@ -19,7 +19,7 @@ def report(
     """Rebuild the report of one run, or compare several on one page."""
     from gradapt.files import atomic_path
     from gradapt.report.page import build_page
-    from gradapt.runs.folder import read_result
+    from gradapt.tables.folder import read_result
 
     results = [{**read_result(run), "name": run.resolve().name} for run in runs]
     target = out or (runs[0] / "report.html" if len(runs) == 1 else Path("comparison.html"))

@@ -1,14 +1,14 @@
 """The four benchmarks as `DomainSequence`s, from files on this machine or a checked download."""
 
 from gradapt.datasets.catalogue import DATASETS, Dataset, FileState, dataset, file_states
-from gradapt.datasets.color import color_mnist
-from gradapt.datasets.digits import mnist
-from gradapt.datasets.files import DataFile
-from gradapt.datasets.forest import covtype
+from gradapt.datasets.color_mnist import color_mnist
+from gradapt.datasets.covtype import covtype
+from gradapt.datasets.downloads import DataFile
 from gradapt.datasets.made import write_made_data
-from gradapt.datasets.rotated import angles, rotated_mnist
+from gradapt.datasets.mnist import mnist
+from gradapt.datasets.portraits import portraits, portraits_cut
+from gradapt.datasets.rotated_mnist import angles, rotated_mnist
 from gradapt.datasets.rotation import rotate
-from gradapt.datasets.yearbook import portraits, portraits_cut
 
 __all__ = [
     "DATASETS",

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from gradapt.datasets.color import color_mnist
-from gradapt.datasets.digits import FILES as MNIST_FILES
-from gradapt.datasets.files import DataFile, locate, read_bytes
-from gradapt.datasets.forest import FILES as COVTYPE_FILES
-from gradapt.datasets.forest import covtype
-from gradapt.datasets.rotated import rotated_mnist
-from gradapt.datasets.yearbook import FILES as PORTRAITS_FILES
-from gradapt.datasets.yearbook import portraits
+from gradapt.datasets.color_mnist import color_mnist
+from gradapt.datasets.covtype import FILES as COVTYPE_FILES
+from gradapt.datasets.covtype import covtype
+from gradapt.datasets.downloads import DataFile, locate, read_bytes
+from gradapt.datasets.mnist import FILES as MNIST_FILES
+from gradapt.datasets.portraits import FILES as PORTRAITS_FILES
+from gradapt.datasets.portraits import portraits
+from gradapt.datasets.rotated_mnist import rotated_mnist
 from gradapt.domains import DomainSequence
 from gradapt.errors import InputError
 

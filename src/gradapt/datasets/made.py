@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from gradapt.datasets.files import SUMS_NAME
+from gradapt.datasets.downloads import SUMS_NAME
 
 __all__ = ["write_made_data"]
 

@@ -2,6 +2,6 @@
 
 from gradapt.domains.domain import Domain
 from gradapt.domains.sequence import DomainSequence
-from gradapt.domains.tables import ByCount, ByEdges, ByQuantile, ByValue, from_table
+from gradapt.domains.windows import ByCount, ByEdges, ByQuantile, ByValue, from_table
 
 __all__ = ["ByCount", "ByEdges", "ByQuantile", "ByValue", "Domain", "DomainSequence", "from_table"]

@@ -80,7 +80,7 @@ class DomainSequence(Sequence[Domain]):
     @classmethod
     def from_table(cls, table: Any, *, label: str, order: str, windows: Any = None, **options: Any) -> DomainSequence:
         """Cut a data frame into domains along its order column; see `gradapt.domains.from_table`."""
-        from gradapt.domains.tables import from_table
+        from gradapt.domains.windows import from_table
 
         return from_table(table, label=label, order=order, windows=windows, **options)
 

@@ -16,6 +16,6 @@ __all__ = ["DirectSelfTraining", "GOATClassifier", "GradualSelfTrainingClassifie
 def __getattr__(name: str) -> Any:
     if name not in _RIVALS:
         raise AttributeError(f"module 'gradapt.estimators' has no attribute {name!r}")
-    from gradapt.estimators import rivals
+    from gradapt.estimators import baselines
 
-    return getattr(rivals, name)
+    return getattr(baselines, name)

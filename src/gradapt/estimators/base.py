@@ -13,12 +13,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from gradapt.adapt.records import Adaptation, OnStep, StepRecord
 from gradapt.checks import check_points
 from gradapt.domains import Domain, DomainSequence
 from gradapt.errors import AdaptationWarning, InputError
 from gradapt.learners import Learner, as_learner
 from gradapt.learners.scikit import fit_weighted
+from gradapt.methods.records import Adaptation, OnStep, StepRecord
 from gradapt.seeds import as_seed
 from gradapt.transport import Plan
 from gradapt.trust import GateDecision, keep_better

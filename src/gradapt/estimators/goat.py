@@ -6,15 +6,15 @@ from typing import Any, Literal, Self
 
 from sklearn.pipeline import Pipeline
 
-from gradapt.adapt import GOAT, Adaptation, GradualMethod, GradualSelfTraining, SelfTraining, top_probability
-from gradapt.adapt.pseudo_labels import Confidence
-from gradapt.adapt.records import OnStep
+from gradapt.choice import CANDIDATES, Choice, choose_n_generated
+from gradapt.choice.choose import OnCandidate
 from gradapt.domains import DomainSequence
 from gradapt.errors import InputError
 from gradapt.estimators.base import AdaptedClassifier
 from gradapt.learners import Learner
-from gradapt.selection import CANDIDATES, Choice, choose_n_generated
-from gradapt.selection.choose import OnCandidate
+from gradapt.methods import GOAT, Adaptation, GradualMethod, GradualSelfTraining, SelfTraining, top_probability
+from gradapt.methods.pseudo_labels import Confidence
+from gradapt.methods.records import OnStep
 
 __all__ = ["GOATClassifier"]
 
@@ -30,7 +30,7 @@ class GOATClassifier(AdaptedClassifier):
     n_generated : int or "auto"
         Domains generated between each two neighbouring domains. "auto" runs every number in
         ``candidates`` on the same plans and keeps the one that fits best the labels that the
-        plans carry to the target (`gradapt.selection`, no target labels).
+        plans carry to the target (`gradapt.choice`, no target labels).
     candidates : sequence of int
         What "auto" chooses from.
     solver : Solver, optional

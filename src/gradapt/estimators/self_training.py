@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradapt.adapt import GOAT, Adaptation, GradualSelfTraining, SelfTraining, given_path, top_probability
-from gradapt.adapt.pseudo_labels import Confidence
-from gradapt.adapt.records import OnStep
 from gradapt.domains import DomainSequence
 from gradapt.errors import InputError
 from gradapt.estimators.base import AdaptedClassifier
 from gradapt.learners import Learner
+from gradapt.methods import GOAT, Adaptation, GradualSelfTraining, SelfTraining, given_path, top_probability
+from gradapt.methods.pseudo_labels import Confidence
+from gradapt.methods.records import OnStep
 
 __all__ = ["DirectSelfTraining", "GradualSelfTrainingClassifier"]
 
@@ -33,7 +33,7 @@ class DirectSelfTraining(AdaptedClassifier):
     warm_start : bool
         Start each student from its teacher where the classifier can.
     confidence : callable
-        From logits to confidences; see `gradapt.adapt`.
+        From logits to confidences; see `gradapt.methods`.
     keep_if_worse : bool
         Keep the source model, with a warning, where its estimated accuracy on the target is
         higher than the adapted model's (`gradapt.trust.keep_better`, no target labels).

@@ -2,8 +2,8 @@
 
 from gradapt.networks.cuts import INPUT, layer_names, split
 from gradapt.networks.images import conv_net, paper_conv_net, reference_conv_net
+from gradapt.networks.perceptron import mlp
 from gradapt.networks.spec import build, describe
-from gradapt.networks.tables import mlp
 from gradapt.networks.vae import ConvVAE, fit_vae, kl_divergence, vae_loss
 from gradapt.networks.wide import WideLinear
 

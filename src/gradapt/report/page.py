@@ -12,13 +12,11 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from gradapt.report.accuracy import caution, estimates, interval_chart, overlaid_paths
-from gradapt.report.confidence import confidence_histogram
-from gradapt.report.map import distance_grid, domain_map
-from gradapt.report.path import accuracy_line, class_stack, step_bars
-from gradapt.report.read import clip, dig, number, records, stops, texts
-from gradapt.report.samples import feature_bars, feature_shares, plan_lines
-from gradapt.report.tables import (
+from gradapt.report.accuracy_chart import caution, estimates, interval_chart, overlaid_paths
+from gradapt.report.confidence_chart import confidence_histogram
+from gradapt.report.content import clip, dig, number, records, stops, texts
+from gradapt.report.image_tiles import strips
+from gradapt.report.listings import (
     check_rows,
     differences,
     facts,
@@ -28,7 +26,9 @@ from gradapt.report.tables import (
     simple_fields,
     step_rows,
 )
-from gradapt.report.tiles import strips
+from gradapt.report.map_chart import distance_grid, domain_map
+from gradapt.report.path_chart import accuracy_line, class_stack, step_bars
+from gradapt.report.samples import feature_bars, feature_shares, plan_lines
 from gradapt.report.words import headline, interval, percent, short
 
 __all__ = ["build_page"]

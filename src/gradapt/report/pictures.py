@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from gradapt.adapt.path import generate_path
 from gradapt.domains import DomainSequence
 from gradapt.files import atomic_path
+from gradapt.paths.path import generate_path
 
 __all__ = ["accuracy_bars", "cloud_row", "image_rows", "save"]
 

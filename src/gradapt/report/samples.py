@@ -7,7 +7,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from gradapt.report.read import clip, dig, number, pairs, records, thin
+from gradapt.report.content import clip, dig, number, pairs, records, thin
 from gradapt.report.svg import WIDTH, picture, tag
 from gradapt.report.words import percent
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gradapt.report.read import Stop, clip, dig, number, stops, texts
+from gradapt.report.content import Stop, clip, dig, number, stops, texts
 
 __all__ = ["Headline", "count", "headline", "interval", "moment", "percent", "short", "size", "stop_words"]
 

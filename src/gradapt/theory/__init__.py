@@ -16,10 +16,10 @@ from gradapt.theory.generalisation import NetworkConstants, generalisation_bound
 from gradapt.theory.kumar import kumar_exponential, kumar_factor, kumar_path, kumar_step
 from gradapt.theory.lipschitz import Lipschitz, Side, compose, linear_lipschitz, margin_lipschitz, spectral_product
 from gradapt.theory.network_lipschitz import network_lower, network_upper
-from gradapt.theory.path import PathLength, path_length_inequality
+from gradapt.theory.optimal_steps import OptimalSteps, StepConstants, optimal_steps, simplified_bound, stationary_steps
+from gradapt.theory.path_terms import PathLength, path_length_inequality
 from gradapt.theory.shifted_error import error_difference, lipschitz_of_error
 from gradapt.theory.stability import Sampling, linear_complexity, naive_bound, self_training_stability
-from gradapt.theory.steps import OptimalSteps, StepConstants, optimal_steps, simplified_bound, stationary_steps
 
 __all__ = [
     "Bound",

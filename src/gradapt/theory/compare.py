@@ -13,7 +13,7 @@ from gradapt.theory.bound import Bound
 from gradapt.theory.generalisation import NetworkConstants, network_bound
 from gradapt.theory.kumar import kumar_exponential, kumar_path
 from gradapt.theory.numbers import check_count, check_positive
-from gradapt.theory.steps import StepConstants, simplified_bound
+from gradapt.theory.optimal_steps import StepConstants, simplified_bound
 
 __all__ = ["BoundComparison", "FixedLength", "FixedShift", "compare_bounds"]
 

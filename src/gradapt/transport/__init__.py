@@ -5,7 +5,7 @@ couplings are frozen values.
 """
 
 from gradapt.transport.approximate import LowRank, Sliced
-from gradapt.transport.choose import Estimate, choose_solver, estimate
+from gradapt.transport.automatic import Estimate, choose_solver, estimate
 from gradapt.transport.costs import CustomCost, PowerMetric, Precomputed, SquaredEuclidean
 from gradapt.transport.couplings import IndependentCoupling, OracleCoupling, RandomCoupling, UniformCoupling
 from gradapt.transport.cutoffs import ConfidenceCutoff, SmallValueCutoff, transported_confidence

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from gradapt.errors import InputError, SolverError
+from gradapt.transport.automatic import choose_solver
 from gradapt.transport.certify import certify
-from gradapt.transport.choose import choose_solver
 from gradapt.transport.place import placed
 from gradapt.transport.plan import Plan
 from gradapt.transport.problem import Problem, Solver

@@ -11,7 +11,7 @@ from gradapt.trust.checking import check
 from gradapt.trust.confidence import ThresholdedConfidence
 from gradapt.trust.gate import GateDecision, keep_better
 from gradapt.trust.proportions import ProportionShift, black_box_proportions, expectation_maximisation
-from gradapt.trust.steps import StepCheck, measure_step
+from gradapt.trust.step_check import StepCheck, measure_step
 from gradapt.trust.verdict import Advice, Verdict
 from gradapt.trust.view import PathView
 from gradapt.trust.witness import BestWitness

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gradapt.domains import Domain, DomainSequence
 from gradapt.errors import InputError
 from gradapt.trust.proportions import proportion_shift
-from gradapt.trust.steps import StepCheck, measure_step
+from gradapt.trust.step_check import StepCheck, measure_step
 from gradapt.trust.verdict import Verdict, judge
 from gradapt.trust.view import PathView, walk
 

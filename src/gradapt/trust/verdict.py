@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradapt.trust.proportions import ProportionShift
-from gradapt.trust.steps import StepCheck
+from gradapt.trust.step_check import StepCheck
 
 __all__ = ["Advice", "Verdict", "judge"]
 

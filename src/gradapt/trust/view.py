@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import _safe_indexing
 
-from gradapt.adapt import PathStep, SelfTraining
 from gradapt.domains import Domain, DomainSequence
 from gradapt.errors import InputError
 from gradapt.learners import Learner, as_learner
+from gradapt.methods import PathStep, SelfTraining
 from gradapt.seeds import derive_seed
 
 __all__ = ["PathView", "features_of", "walk"]

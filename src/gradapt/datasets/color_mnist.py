@@ -1,0 +1,90 @@
+"""Color-Shift MNIST: every pixel is brighter by the same amount in every domain."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gradapt.datasets.common import Preset, Split, check_count, check_words, image_domain, limit_domains, positions
+from gradapt.datasets.mnist import mnist
+from gradapt.domains import Domain, DomainSequence
+from gradapt.errors import InputError
+from gradapt.seeds import derive_seed
+
+__all__ = ["color_mnist", "shifts"]
+
+# The reference cut: 6,000 source images, 20 shifts with 2,100 images each, 2,000 target images.
+_SOURCE, _BLOCK, _BLOCKS, _TARGET = 6_000, 2_100, 20, 2_000
+_NEEDED = _SOURCE + _BLOCK * _BLOCKS + _TARGET
+_PAPER_IMAGES = 50_000
+_HELDOUT_IMAGES = 10_000
+
+
+def color_mnist(
+    n_given: int = 2,
+    *,
+    preset: Preset = "reference",
+    seed: int = 0,
+    split: Split = "adapt",
+    n_samples: int | None = None,
+    download: bool = True,
+) -> DomainSequence:
+    """MNIST with pixels in [0, 1] as the source, in [1, 2] as the target.
+
+    Parameters
+    ----------
+    n_given : int
+        Domains between source and target.
+    preset : {"reference", "paper"}
+        ``reference``: different images in every domain: 6,000 in the source, 2,100 in each
+        given domain, 2,000 in the target. ``paper``: the same 50,000 images everywhere.
+    seed : int
+        Decides which image goes where.
+    split : {"adapt", "heldout"}
+    n_samples : int, optional
+        At most this many images in each domain.
+    download : bool
+    """
+    check_words(preset, split)
+    check_count(n_given, _BLOCKS - 1)
+    images, labels = mnist("train", download=download)
+    if len(images) < 20:
+        raise InputError(f"Color-Shift MNIST needs at least 20 training images, found {len(images)}")
+    order = np.random.default_rng(derive_seed(seed, "color-mnist")).permutation(len(images))
+    domains: list[Domain] = []
+
+    def add(rows: np.ndarray, shift: float) -> None:
+        domains.append(image_domain(images[rows], labels[rows], f"shift {shift:g}", shift))
+
+    if preset == "paper":
+        n_used = min(_PAPER_IMAGES, len(images) * _PAPER_IMAGES // 60_000)
+        used, rest = np.arange(n_used), np.arange(n_used, len(images))
+        add(used, 0.0)
+        for shift in [] if split == "heldout" else shifts(n_given, preset):
+            add(used, shift)
+        add(rest[:_HELDOUT_IMAGES] if split == "heldout" else used, 1.0)
+        return limit_domains(DomainSequence(domains), n_samples, seed)
+    # A made-up MNIST with fewer images keeps the proportions.
+    share = min(1.0, len(images) / 60_000)
+    source, block, target = (max(2, int(size * share)) for size in (_SOURCE, _BLOCK, _TARGET))
+    add(order[:source], 0.0)
+    last = source + block * _BLOCKS
+    if split == "heldout":
+        add(order[last + target :][:_HELDOUT_IMAGES], 1.0)
+    else:
+        for shift in shifts(n_given, preset):
+            start = source + block * (round(shift * _BLOCKS) - 1)
+            add(order[start : start + block], shift)
+        add(order[last : last + target], 1.0)
+    return limit_domains(DomainSequence(domains), n_samples, seed)
+
+
+def shifts(n_given: int, preset: Preset = "reference") -> list[float]:
+    """Shifts of the given domains.
+
+    >>> shifts(2), shifts(3, "paper")
+    ([0.35, 0.65], [0.25, 0.5, 0.75])
+    """
+    if preset == "paper":
+        return positions(n_given)
+    step = _BLOCKS // (n_given + 1)
+    return [(i * step + 1) / _BLOCKS for i in range(1, n_given + 1)]

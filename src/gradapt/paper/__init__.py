@@ -1,0 +1,32 @@
+"""The paper's tables and figures: cells, a store that survives interruption, launchers, output."""
+
+from gradapt.paper.cells import Cell
+from gradapt.paper.launch import run_cells
+from gradapt.paper.layouts import TABLES, Options, Place, Table, make_table
+from gradapt.paper.presets import BENCHMARKS, PRESETS, Settings, settings
+from gradapt.paper.published import published_comparison, published_figure, published_number
+from gradapt.paper.run import EXHIBITS, run_tables
+from gradapt.paper.statistics import Entry, summarise
+from gradapt.paper.store import Store
+
+__all__ = [
+    "BENCHMARKS",
+    "EXHIBITS",
+    "PRESETS",
+    "TABLES",
+    "Cell",
+    "Entry",
+    "Options",
+    "Place",
+    "Settings",
+    "Store",
+    "Table",
+    "make_table",
+    "published_comparison",
+    "published_figure",
+    "published_number",
+    "run_cells",
+    "run_tables",
+    "settings",
+    "summarise",
+]

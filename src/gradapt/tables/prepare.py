@@ -1,0 +1,157 @@
+"""From a table and settings to numbers: windows, labels, samples, preprocessing, domains."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from gradapt.domains import Domain, DomainSequence
+from gradapt.errors import InputError
+from gradapt.seeds import derive_seed
+from gradapt.tables.columns import ColumnPlan, conform, plan_columns
+from gradapt.tables.labels import Labels, read_labels
+from gradapt.tables.preprocess import as_matrix, make_preprocessing
+from gradapt.tables.read import Table
+from gradapt.tables.settings import Column, FilePosition, Settings
+from gradapt.tables.windowing import Window, cut_windows
+
+__all__ = ["Prepared", "prepare"]
+
+# Rows that models are trained on, over all windows: a million rows of 50 columns are 400 MB.
+_MOST_ROWS = 500_000
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A table ready to be adapted along.
+
+    Attributes
+    ----------
+    windows : list of Window
+        All rows of each window.
+    plans : tuple of ColumnPlan
+    preprocessing : ColumnTransformer
+        Fitted on the features of all windows.
+    training : DomainSequence
+        Samples that models are trained on.
+    sample : DomainSequence
+        Fewer samples, for transport and checks.
+    boolean : bool
+        Whether the labels were true and false.
+    sampled : list of str
+        Sentences on what was left out.
+    """
+
+    windows: list[Window]
+    plans: tuple[ColumnPlan, ...]
+    preprocessing: Any
+    training: DomainSequence
+    sample: DomainSequence
+    boolean: bool
+    sampled: list[str]
+
+
+def prepare(table: Table, settings: Settings) -> Prepared:
+    """Cut, sample and preprocess; labels after the first window are never looked at."""
+    order, who, names = _order(table, settings)
+    windows, said = cut_windows(order, settings.windows, who)
+    labels, more = read_labels(
+        table.columns([settings.label])[settings.label], windows[0].rows, f"label column {settings.label!r}"
+    )
+    said += more
+    parts, labels = _sampled_rows(windows, labels, settings, said)
+    frame, chosen = _gather(table, parts, names)
+    plans = plan_columns(frame, keep_constant=table.image_shape is not None)
+    conformed = conform(frame, plans)
+    preprocessing = make_preprocessing(plans, scale=table.image_shape is None).fit(conformed)
+    matrix = as_matrix(preprocessing, conformed)
+    domains = []
+    for number, (window, rows) in enumerate(zip(windows, parts, strict=True)):
+        samples = matrix[np.searchsorted(chosen, rows)]
+        domains.append(Domain(samples, labels=labels.values if number == 0 else None, name=window.name))
+    training = DomainSequence(domains)
+    sample = DomainSequence([_reduced(domain, settings) for domain in training])
+    said += _sampling("plans and checks looked at", settings.limits.transport, [len(domain) for domain in training])
+    return Prepared(windows, plans, preprocessing, training, sample, labels.boolean, said)
+
+
+def _order(table: Table, settings: Settings) -> tuple[pd.Series, str, list[str]]:
+    """The order of every row, what to call it, and the feature columns."""
+    for column in (settings.label, *([settings.order.name] if isinstance(settings.order, Column) else [])):
+        if column not in table.names:
+            shown = ", ".join(table.names[:10]) + (", ..." if len(table.names) > 10 else "")
+            raise InputError(f"the table has no column {column!r}; it has {shown or 'none'}")
+    if table.n_rows == 0:
+        raise InputError("the table has no rows")
+    if isinstance(settings.order, Column):
+        name = settings.order.name
+        features = [other for other in table.names if other not in (settings.label, name)]
+        order = table.columns([name])[name].reset_index(drop=True)
+        return order, f"order column {name!r}", _check_features(features)
+    features = _check_features([other for other in table.names if other != settings.label])
+    if isinstance(settings.order, FilePosition):
+        if len(table.files) < 2:
+            raise InputError("one file is one snapshot; give several files, or the column that orders the rows")
+        counts = [file.rows for file in table.files]
+        return pd.Series(np.repeat(np.arange(len(counts)), counts)), "the file number", features
+    return pd.Series(np.arange(table.n_rows)), "the row position", features
+
+
+def _check_features(names: list[str]) -> list[str]:
+    if not names:
+        raise InputError("the table has no feature column besides label and order")
+    return names
+
+
+def _sampled_rows(
+    windows: list[Window], labels: Labels, settings: Settings, said: list[str]
+) -> tuple[list[NDArray[np.int64]], Labels]:
+    """Rows of each window to train on, ascending, and the labels of the first."""
+    most = max(100, min(settings.limits.training, _MOST_ROWS // len(windows)))
+    parts = []
+    n_labelled = len(labels.rows)
+    for number, window in enumerate(windows):
+        rows = labels.rows if number == 0 else window.rows
+        kept = _some(len(rows), most, derive_seed(settings.seed, "rows", number))
+        if number == 0:
+            labels = Labels(labels.rows[kept], labels.values[kept], labels.boolean)
+        parts.append(rows[kept])
+    sizes = [n_labelled, *(len(window.rows) for window in windows[1:])]
+    said += _sampling("models were trained on", most, sizes)
+    if len(np.unique(labels.values)) < 2:
+        raise InputError("only one class is left in the sample of the first window; raise the number of training rows")
+    return parts, labels
+
+
+def _gather(table: Table, parts: list[NDArray[np.int64]], names: list[str]) -> tuple[pd.DataFrame, NDArray[np.int64]]:
+    """The features of all sampled rows, read once, and which rows they are."""
+    chosen = np.unique(np.concatenate(parts))
+    frames = [frame for _, frame in table.batches(chosen, names)]
+    whole = frames[0] if len(frames) == 1 else pd.concat(frames)
+    return whole.reset_index(drop=True), chosen
+
+
+def _reduced(domain: Domain, settings: Settings) -> Domain:
+    kept = _some(len(domain), settings.limits.transport, derive_seed(settings.seed, "transport", domain.name))
+    if len(kept) == len(domain):
+        return domain
+    return Domain(domain.samples[kept], None if domain.labels is None else domain.labels[kept], name=domain.name)
+
+
+def _sampling(what: str, most: int, sizes: list[int]) -> list[str]:
+    """One sentence on the windows that were too large to be used whole."""
+    large = [size for size in sizes if size > most]
+    if not large:
+        return []
+    span = f"{min(large):,}" if min(large) == max(large) else f"{min(large):,} to {max(large):,}"
+    return [f"{what} {most:,} rows of a window; {len(large)} of {len(sizes)} windows have more ({span})"]
+
+
+def _some(n: int, most: int, seed: int) -> NDArray[np.int64]:
+    if n <= most:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(seed).choice(n, most, replace=False))

@@ -1,0 +1,172 @@
+"""A result as plain values: what goes into `result.json` and what the report is built from."""
+
+from __future__ import annotations
+
+import datetime
+import platform
+from dataclasses import asdict, replace
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+
+from gradapt import __version__
+from gradapt.tables.job import Result
+from gradapt.tables.measure import confidence_histogram, domain_distances, flat_map, what_moved
+from gradapt.tables.picture_tiles import image_tiles
+from gradapt.tables.preprocess import feature_owners
+from gradapt.trust import AccuracyEstimate
+
+__all__ = ["plain", "summarise"]
+
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "POT", "numba", "pandas", "pyarrow", "skops", "torch")
+
+
+def summarise(result: Result, command: list[str] | None = None, redo: str = "") -> dict[str, Any]:
+    """Everything worth telling about a run, as plain JSON values without NaN.
+
+    Parameters
+    ----------
+    result : Result
+    command : list of str, optional
+        The arguments that started it.
+    redo : str
+        The shell command that does it again.
+    """
+    prepared, settings = result.prepared, result.settings
+    domains = [result.led.path.source, *(step.domain for step in result.led.path.steps)]
+    distances = domain_distances(domains, settings.seed)
+    points, stress = flat_map(distances)
+    owners = feature_owners(prepared.preprocessing, prepared.plans)
+    features, lines = what_moved(prepared.sample, owners, settings.seed)
+    kept = result.adapted if result.kept == "adapted" else result.source
+    content = {
+        "gradapt": __version__,
+        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "command": command or [],
+        "config": {
+            **settings.describe(),
+            "n_generated_used": result.n_generated,
+            "n_generated_reason": result.generated.sentence,
+        },
+        "generated": result.generated.to_dict(),
+        "seed": settings.seed,
+        "versions": _versions(),
+        "data": _data(result),
+        "preprocessing": [plan.to_dict() for plan in prepared.plans],
+        "sampled": prepared.sampled,
+        "warnings": list(result.warnings),
+        "trusted": result.trusted,
+        "verdict": _verdict(result),
+        "domains": _domains(result),
+        "steps": [asdict(record) for record in result.led.adaptation.records],
+        "accuracy": _accuracy(result),
+        "kept": result.kept,
+        "kept_reason": result.kept_reason,
+        "map": {"points": points, "stress": stress},
+        "distances": distances,
+        "features": features,
+        "plan": lines,
+        "confidence": confidence_histogram(result.source, kept, prepared.sample.target.samples),
+        "class_shares": _class_shares(result),
+        "images": image_tiles(result),
+        "predictions": "predictions.parquet",
+        "redo": redo,
+    }
+    cleaned = plain(content)
+    assert isinstance(cleaned, dict)
+    return cleaned
+
+
+def plain(value: Any) -> Any:
+    """Numbers, text, lists and dictionaries; what is not finite becomes None.
+
+    >>> plain({"a": (np.float64(1.5), float("nan")), "b": np.arange(2)})
+    {'a': [1.5, None], 'b': [0, 1]}
+    """
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return value if np.isfinite(value) else None
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    return str(value)
+
+
+def _data(result: Result) -> dict[str, Any]:
+    prepared = result.prepared
+    return {
+        "files": [asdict(file) for file in result.table.files],
+        "label": result.settings.label,
+        "order": str(result.settings.order),
+        "classes": _class_names(result),
+        "n_rows": result.table.n_rows,
+        "n_target": len(prepared.windows[-1].rows),
+        "windows": [{"name": window.name, "rows": len(window.rows)} for window in prepared.windows],
+    }
+
+
+def _class_names(result: Result) -> list[str]:
+    classes = result.source.classes
+    return [str(bool(label)) if result.prepared.boolean else str(label) for label in classes]
+
+
+def _verdict(result: Result) -> dict[str, Any]:
+    numbers = result.verdict.to_dict()
+    return {
+        "decision": numbers.pop("advice"),
+        "reasons": numbers.pop("reasons"),
+        "numbers": numbers,
+    }
+
+
+def _domains(result: Result) -> list[dict[str, Any]]:
+    path = result.led.path
+    found = [{"name": path.source.name, "n_samples": len(path.source), "generated": False, "position": 0.0}]
+    for step in path.steps:
+        about = {"name": step.domain.name, "n_samples": len(step.domain)}
+        found.append({**about, "generated": step.generated, "position": step.position})
+    return found
+
+
+def _accuracy(result: Result) -> dict[str, Any]:
+    new = result.gate.after if result.gate is not None else result.old
+    if result.lost is not None:
+        new = replace(new, reliable=False)
+    last = len(result.prepared.sample) - 1
+    along = [{"position": number / last, **_estimate(estimate)} for number, estimate in sorted(result.along.items())]
+    return {"old": _estimate(result.old), "new": _estimate(new), "path": along}
+
+
+def _estimate(estimate: AccuracyEstimate) -> dict[str, Any]:
+    return {
+        "estimate": estimate.value,
+        "low": estimate.low,
+        "high": estimate.high,
+        "estimator": estimate.method,
+        "reliable": estimate.reliable,
+    }
+
+
+def _class_shares(result: Result) -> list[dict[str, Any]]:
+    labels = result.prepared.training.source.labels
+    assert labels is not None
+    counts = np.array([(labels == label).mean() for label in result.source.classes])
+    found = [{"position": 0.0, "shares": counts.tolist()}]
+    for record in result.led.adaptation.records:
+        found.append({"position": record.position, "shares": list(record.class_shares)})
+    return found
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version(), "gradapt": __version__}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,16 @@
+"""scikit-learn's own estimator checks on the baselines, none of them excused."""
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from gradapt import CoViClassifier, DANNClassifier, DeepCoralClassifier, DeepJDOTClassifier, TorchClassifier
+from gradapt.learners.torch_training import Adam
+
+# Without sample_domain nothing is adapted, so these are checks of the manners; a few epochs keep them quick.
+RIVALS = (CoViClassifier, DANNClassifier, DeepCoralClassifier, DeepJDOTClassifier)
+
+
+@parametrize_with_checks(
+    [baseline(TorchClassifier(epochs=20, optimiser=Adam(0.01, 0.0), device="cpu")) for baseline in RIVALS]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
