@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from gradapt.domains import DomainSequence
 from gradapt.learners import Learner
 from gradapt.methods import Adaptation, GradualSelfTraining, Path, StepRecord, generate_path, make_plans
@@ -13,7 +11,7 @@ from gradapt.methods.records import OnStep
 from gradapt.tables.settings import Method, Settings
 from gradapt.transport import Plan
 
-__all__ = ["Ground", "Led", "lead", "make_ground", "train"]
+__all__ = ["Ground", "Led", "lead", "make_ground"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,13 +52,6 @@ def make_ground(learner: Learner, training: DomainSequence, sample: DomainSequen
     """Encode once and make all plans once, for several calls of `lead`."""
     small = _encoded(learner, sample)
     return Ground(small, _encoded(learner, training), make_plans(small))
-
-
-def train(template: Learner, sequence: DomainSequence) -> Learner:
-    """The source model."""
-    source = sequence.source
-    assert source.labels is not None
-    return template.fit(source.samples, np.searchsorted(template.classes, source.labels))
 
 
 def lead(

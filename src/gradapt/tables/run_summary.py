@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import datetime
 import platform
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
 
 from gradapt import __version__
+from gradapt.tables.checked import Checked
 from gradapt.tables.job import Result
 from gradapt.tables.measure import confidence_histogram, domain_distances, flat_map, what_moved
 from gradapt.tables.picture_tiles import image_tiles
 from gradapt.tables.preprocess import feature_owners
 from gradapt.trust import AccuracyEstimate
 
-__all__ = ["plain", "summarise"]
+__all__ = ["check_summary", "plain", "summarise"]
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "POT", "numba", "pandas", "pyarrow", "skops", "torch")
 
@@ -57,12 +58,13 @@ def summarise(result: Result, command: list[str] | None = None, redo: str = "") 
         "sampled": prepared.sampled,
         "warnings": list(result.warnings),
         "trusted": result.trusted,
+        "check": check_summary(result.checked),
         "verdict": _verdict(result),
         "domains": _domains(result),
         "steps": [asdict(record) for record in result.led.adaptation.records],
         "accuracy": _accuracy(result),
         "kept": result.kept,
-        "kept_reason": result.kept_reason,
+        "kept_reason": result.decision.sentence,
         "map": {"points": points, "stress": stress},
         "distances": distances,
         "features": features,
@@ -73,9 +75,26 @@ def summarise(result: Result, command: list[str] | None = None, redo: str = "") 
         "predictions": "predictions.parquet",
         "redo": redo,
     }
-    cleaned = plain(content)
-    assert isinstance(cleaned, dict)
-    return cleaned
+    return {key: plain(value) for key, value in content.items()}
+
+
+def check_summary(checked: Checked) -> dict[str, Any]:
+    """What `gradapt check` tells, and `gradapt adapt` before it adapts, as plain JSON values without NaN.
+
+    Parameters
+    ----------
+    checked : Checked
+    """
+    decision, prepared = checked.decision, checked.prepared
+    content = {
+        **decision.verdict.to_dict(),
+        "accuracy": _estimate(decision.before),
+        "estimated_accuracy": [asdict(domain) for domain in decision.along],
+        "sampled": prepared.sampled,
+        "preprocessing": [plan.to_dict() for plan in prepared.plans],
+        "warnings": list(checked.warnings),
+    }
+    return {key: plain(value) for key, value in content.items()}
 
 
 def plain(value: Any) -> Any:
@@ -134,12 +153,10 @@ def _domains(result: Result) -> list[dict[str, Any]]:
 
 
 def _accuracy(result: Result) -> dict[str, Any]:
-    new = result.gate.after if result.gate is not None else result.old
-    if result.lost is not None:
-        new = replace(new, reliable=False)
-    last = len(result.prepared.sample) - 1
-    along = [{"position": number / last, **_estimate(estimate)} for number, estimate in sorted(result.along.items())]
-    return {"old": _estimate(result.old), "new": _estimate(new), "path": along}
+    decision, last = result.decision, result.checked.view.last
+    new = decision.after
+    along = [] if new is None else [{"position": d.number / last, **_estimate(d.after)} for d in decision.along]
+    return {"old": _estimate(decision.before), "new": _estimate(new or decision.before), "path": along}
 
 
 def _estimate(estimate: AccuracyEstimate) -> dict[str, Any]:
@@ -153,8 +170,7 @@ def _estimate(estimate: AccuracyEstimate) -> dict[str, Any]:
 
 
 def _class_shares(result: Result) -> list[dict[str, Any]]:
-    labels = result.prepared.training.source.labels
-    assert labels is not None
+    labels = np.asarray(result.prepared.training.source.labels)
     counts = np.array([(labels == label).mean() for label in result.source.classes])
     found = [{"position": 0.0, "shares": counts.tolist()}]
     for record in result.led.adaptation.records:

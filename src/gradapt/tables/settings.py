@@ -9,6 +9,7 @@ from typing import Any
 from gradapt.domains import ByQuantile
 from gradapt.domains.windows import Windows
 from gradapt.errors import InputError
+from gradapt.trust import Gate, Keep
 
 __all__ = ["Column", "FilePosition", "Keep", "Limits", "Method", "RowPosition", "Settings"]
 
@@ -46,13 +47,6 @@ class Method(Enum):
     GST = "gst"
     DIRECT = "direct"
     SOURCE = "source"
-
-
-class Keep(Enum):
-    """Which model to keep: the better one by estimate, or the adapted one in any case."""
-
-    BETTER = "better"
-    ADAPTED = "adapted"
 
 
 @dataclass(frozen=True)
@@ -115,6 +109,11 @@ class Settings:
             raise InputError(f"n_generated must lie between 0 and 50, got {self.n_generated!r}")
         if isinstance(self.order, Column) and self.order.name == self.label:
             raise InputError(f"label and order must be two columns, got {self.label!r} for both")
+
+    @property
+    def gate(self) -> Gate:
+        """How to decide between the source model and the adapted one."""
+        return Gate(keep=self.keep, seed=self.seed, max_samples=self.limits.transport)
 
     def describe(self) -> dict[str, Any]:
         """Plain values, for JSON."""
