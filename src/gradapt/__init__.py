@@ -12,11 +12,13 @@ from typing import Any
 __version__ = "0.1.0"
 
 _HOMES = {
+    "AdaptedClassifier": "gradapt.estimators",
+    "CarriedLabelsClassifier": "gradapt.estimators",
     "CoViClassifier": "gradapt.estimators.baselines",
     "DANNClassifier": "gradapt.estimators.baselines",
     "DeepCoralClassifier": "gradapt.estimators.baselines",
     "DeepJDOTClassifier": "gradapt.estimators.baselines",
-    "DirectSelfTraining": "gradapt.estimators",
+    "DirectSelfTrainingClassifier": "gradapt.estimators",
     "Domain": "gradapt.domains",
     "DomainSequence": "gradapt.domains",
     "GOATClassifier": "gradapt.estimators",

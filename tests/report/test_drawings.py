@@ -17,8 +17,8 @@ from gradapt.report.confidence_chart import confidence_histogram
 from gradapt.report.content import stops
 from gradapt.report.image_tiles import png, strips
 from gradapt.report.map_chart import distance_grid, domain_map
+from gradapt.report.moved_features import feature_bars, feature_shares, plan_lines
 from gradapt.report.path_chart import class_totals, given_labels, step_bars
-from gradapt.report.samples import feature_bars, feature_shares, plan_lines
 from gradapt.report.svg import Frame, ticks
 from gradapt.report.words import short
 

@@ -4,11 +4,12 @@ import pandas as pd
 import pytest
 
 from gradapt.domains import ByQuantile
-from gradapt.tables import Limits, Method, RowPosition, Settings, adapt_table, open_table
+from gradapt.methods import GradualSelfTraining
+from gradapt.tables import Limits, RowPosition, Settings, adapt_table, open_table
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", [Method.GOAT, Method.GST])
+@pytest.mark.parametrize("method", [None, GradualSelfTraining(freeze_encoder=True)])
 def test_electricity_prices_keep_the_old_model(benchmark_data, method):
     path = benchmark_data / "elec2" / "elec.csv.gz"
     settings = Settings(

@@ -12,7 +12,7 @@ from gradapt.learners import as_learner
 from gradapt.trust import (
     AccuracyEstimate,
     Agreement,
-    CarriedLabels,
+    CarriedAgreement,
     CarriedOrAgreement,
     Gate,
     PathView,
@@ -22,7 +22,7 @@ from gradapt.trust import (
 from gradapt.trust.accuracy import spread
 from gradapt.trust.carried import carry
 
-ESTIMATORS = [ThresholdedConfidence(), Agreement(2), CarriedLabels(), CarriedOrAgreement()]
+ESTIMATORS = [ThresholdedConfidence(), Agreement(2), CarriedAgreement(), CarriedOrAgreement()]
 
 
 def truth(view, sequence, learner, number):
@@ -53,7 +53,7 @@ def test_no_shift_gives_back_the_source_accuracy(estimator):
 def test_carried_labels_find_a_model_that_went_wrong():
     sequence = moving_gaussians((0, 1, 2, 3))
     view = PathView.of(sequence, LogisticRegression())
-    prepared = CarriedLabels().prepare(view)
+    prepared = CarriedAgreement().prepare(view)
     guess = prepared.estimate(view.learner, 3, adapted=False)
     assert truth(view, sequence, view.learner, 3) == pytest.approx(0.5, abs=0.01)
     assert guess.value == pytest.approx(0.5, abs=0.02)
@@ -74,7 +74,7 @@ def test_carried_labels_within_five_points_on_the_demo(make):
     sequence = make(seed=0)
     view = PathView.of(sequence, SVC())
     learners = view.students
-    prepared = CarriedLabels().prepare(view)
+    prepared = CarriedAgreement().prepare(view)
     misses = []
     for number in range(1, len(sequence)):
         for adapted, learner in ((False, view.learner), (True, learners[number])):
@@ -97,7 +97,7 @@ def test_carried_labels_know_when_they_cannot_be_relied_on():
     # Twenty features of noise bury the one that separates the classes: plans match the noise.
     sequence = noisy_gaussians(n=400, d=30, overlap=1.2)
     view = PathView.of(sequence, LogisticRegression())
-    prepared = CarriedLabels().prepare(view)
+    prepared = CarriedAgreement().prepare(view)
     assert prepared.expected_error > 0.1
     assert not prepared.reliable
     chosen = CarriedOrAgreement(agreement=Agreement(2)).prepare(view)
@@ -162,8 +162,8 @@ def test_spread_shrinks_and_is_never_zero():
     ("estimator", "message"),
     [
         (Agreement(0), "n_members must be at least 1, got 0"),
-        (CarriedLabels(neighbour_share=0), r"neighbour_share must lie in \(0, 1\]"),
-        (CarriedLabels(max_samples=1), "max_samples be at least 2"),
+        (CarriedAgreement(neighbour_share=0), r"neighbour_share must lie in \(0, 1\]"),
+        (CarriedAgreement(max_samples=1), "max_samples be at least 2"),
     ],
 )
 def test_bad_parameters(estimator, message):

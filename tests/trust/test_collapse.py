@@ -8,11 +8,11 @@ from sklearn.linear_model import LogisticRegression
 
 from gradapt.datasets.toy import moving_gaussians
 from gradapt.learners import as_learner
-from gradapt.trust import CarriedLabels, CarriedOrAgreement, Gate, PathView
+from gradapt.trust import CarriedAgreement, CarriedOrAgreement, Gate, PathView
 
 
 @dataclass(frozen=True)
-class Draining(CarriedLabels):
+class Draining(CarriedAgreement):
     """Carried labels whose votes lose one class from the second step on, as overlapping classes make them do."""
 
     def prepare(self, view):
@@ -28,7 +28,7 @@ def sequence():
 
 def test_a_drained_class_is_noticed_where_it_happens(sequence):
     view = PathView.of(sequence, LogisticRegression())
-    honest, drained = CarriedLabels().prepare(view), Draining().prepare(view)
+    honest, drained = CarriedAgreement().prepare(view), Draining().prepare(view)
     assert [honest.reliable_at(number) for number in range(4)] == [True] * 4
     assert [drained.reliable_at(number) for number in range(4)] == [True, True, False, False]
 

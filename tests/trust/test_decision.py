@@ -14,7 +14,7 @@ from gradapt.learners import as_learner
 from gradapt.trust import (
     AccuracyEstimate,
     Advice,
-    CarriedLabels,
+    CarriedAgreement,
     CarriedOrAgreement,
     Gate,
     Keep,
@@ -127,7 +127,7 @@ def test_a_lost_class_makes_the_estimate_unreliable(gradual):
 # One view ------------------------------------------------------------------------------------------
 
 
-class Counting(CarriedLabels):
+class Counting(CarriedAgreement):
     """Carried labels that count how often they are prepared."""
 
     prepared = 0
@@ -224,8 +224,8 @@ def test_rows_without_weight_do_not_count(gradual):
     view, deaf = PathView.of(dirty, LogisticRegression()), PathView.of(bare, LogisticRegression())
     assert view.source_accuracy() > 0.97
     assert deaf.source_accuracy() < 0.8
-    clean = estimate_along(gradual, LogisticRegression(), estimator=CarriedLabels())
-    heard = estimate_along(dirty, LogisticRegression(), estimator=CarriedLabels())
+    clean = estimate_along(gradual, LogisticRegression(), estimator=CarriedAgreement())
+    heard = estimate_along(dirty, LogisticRegression(), estimator=CarriedAgreement())
     for one, other in zip(clean, heard, strict=True):
         assert other.before.value == pytest.approx(one.before.value, abs=0.03)
         assert other.before.reliable

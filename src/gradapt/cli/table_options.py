@@ -107,9 +107,9 @@ def settings_of(chosen: argparse.Namespace, fail: Fail) -> Settings:
     by_file = chosen.order == "@file" or (chosen.order is None and len(chosen.tables) > 1)
     if chosen.order is None and not by_file:
         fail("one table needs --order COLUMN, or --order @row for the order of its rows")
-    from gradapt.tables import Keep, Limits, Method, Settings
+    from gradapt.tables import Keep, Limits, Settings
     from gradapt.tables.model_file import check_storable
-    from gradapt.tables.models import encoder_from_word, model_from_word
+    from gradapt.tables.models import encoder_from_word, method_from_word, model_from_word
 
     settings = Settings(
         label=chosen.label,
@@ -117,7 +117,7 @@ def settings_of(chosen: argparse.Namespace, fail: Fail) -> Settings:
         windows=_windows(words, by_file),
         model=model_from_word(chosen.model),
         encoder=encoder_from_word(chosen.encoder),
-        method=Method(chosen.method),
+        method=method_from_word(chosen.method),
         n_generated=chosen.generated,
         keep=Keep(chosen.keep),
         seed=chosen.seed,

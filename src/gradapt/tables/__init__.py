@@ -6,7 +6,7 @@ from gradapt.tables.job import Result, adapt_checked, adapt_frame, adapt_table
 from gradapt.tables.predictor import Predictor
 from gradapt.tables.read import open_table, table_of
 from gradapt.tables.run_summary import check_summary, summarise
-from gradapt.tables.settings import Column, FilePosition, Keep, Limits, Method, RowPosition, Settings
+from gradapt.tables.settings import Column, FilePosition, Keep, Limits, RowPosition, Settings
 from gradapt.tables.skada import from_skada
 from gradapt.tables.windowing import ByCalendar
 
@@ -17,7 +17,6 @@ __all__ = [
     "FilePosition",
     "Keep",
     "Limits",
-    "Method",
     "Predictor",
     "Result",
     "RowPosition",

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from gradapt.learners import Learner, as_learner
 from gradapt.tables.models import make_model, model_from_word
 from gradapt.tables.prepare import Prepared, prepare
@@ -102,8 +100,6 @@ def recorded() -> Iterator[list[str]]:
 def _source_model(prepared: Prepared, settings: Settings) -> Learner:
     """The model of the settings, trained on the labelled rows of the first window."""
     sample, source = prepared.sample.source, prepared.training.source
-    labels = np.asarray(source.labels)
     classifier = model_from_word("logistic") if settings.model is None else settings.model
     model = make_model(classifier, settings.encoder, len(sample), sample.samples.shape[1], settings.seed)
-    template = as_learner(model, np.unique(labels))
-    return template.fit(source.samples, np.searchsorted(template.classes, labels))
+    return as_learner(model, source.classes).fit(source.samples, source.codes())

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
+from gradapt.choice import Choice, ChosenGOAT
 from gradapt.learners import Learner
+from gradapt.methods import GOAT, Adaptation, DirectSelfTraining, Method, SourceOnly, StepRecord
+from gradapt.paths import Path, Workspace, given_path
 from gradapt.tables.checked import Checked, Progress, check_table, recorded
-from gradapt.tables.generated import Generated, lead_open
-from gradapt.tables.lead import Led
 from gradapt.tables.predictor import Predictor
 from gradapt.tables.prepare import Prepared
 from gradapt.tables.read import Table, table_of
-from gradapt.tables.settings import Method, Settings
+from gradapt.tables.settings import Settings
 from gradapt.trust import Decision, Verdict, assess
 
 __all__ = ["Result", "adapt_checked", "adapt_frame", "adapt_table"]
@@ -28,10 +30,12 @@ class Result:
     ----------
     checked : Checked
         The table, the source model and what was known before adapting.
-    generated : Generated
+    adaptation : Adaptation
+        The adapted model and its steps.
+    path : Path
+        The domains that were followed, in the space of the encoder.
+    choice : Choice
         The number of generated domains, and why.
-    led : Led
-        The path and its steps.
     decision : Decision
         Estimates after adapting, and which model is kept.
     predictor : Predictor
@@ -42,8 +46,9 @@ class Result:
     """
 
     checked: Checked
-    generated: Generated
-    led: Led
+    adaptation: Adaptation
+    path: Path
+    choice: Choice
     decision: Decision
     predictor: Predictor
     predictions: pd.DataFrame
@@ -77,7 +82,7 @@ class Result:
     @property
     def adapted(self) -> Learner:
         """The adapted model, kept or not."""
-        return self.led.adaptation.learner
+        return self.adaptation.learner
 
     @property
     def kept(self) -> str:
@@ -87,7 +92,7 @@ class Result:
     @property
     def n_generated(self) -> int:
         """Domains generated between two neighbouring windows."""
-        return self.generated.number
+        return self.choice.n_generated
 
     @property
     def trusted(self) -> bool:
@@ -127,41 +132,74 @@ def adapt_table(table: Table, settings: Settings, progress: Progress | None = No
 def adapt_checked(checked: Checked, progress: Progress | None = None) -> Result:
     """Go on where `check_table` stopped: adapt, decide on the same view, predict every row of the last window."""
     report = progress or (lambda stage, done, total: None)
-    settings, prepared, source = checked.settings, checked.prepared, checked.source
+    prepared, source = checked.prepared, checked.source
     with recorded() as messages:
-        report("adapt", 0, 1)
-        led, generated = lead_open(
-            source,
-            prepared.training,
-            prepared.sample,
-            settings,
-            checked.decision.verdict,
-            lambda done, total: report("adapt", done, total),
-        )
+        adaptation, students = _adapted(checked, report)
+        choice = _choice(checked.settings, adaptation)
         report("estimate", 0, 1)
-        decision = _decision(checked, led, generated)
+        decision = checked.decision
+        # A student may be its teacher, where one class was left to learn from: then steps were taken all the same.
+        if adaptation.records or adaptation.learner is not source:
+            decision = assess(
+                checked.view,
+                source,
+                adaptation.learner,
+                gate=checked.settings.gate,
+                students=students,
+                n_generated=choice.n_generated,
+            )
+        path = adaptation.path or given_path(Workspace().encoded(source, prepared.training), measure_shift=False)
         report("estimate", 1, 1)
-        model = source if decision.keep_source else led.adaptation.learner
+        model = source if decision.keep_source else adaptation.learner
         predictor = Predictor(prepared.plans, prepared.preprocessing, model.estimator, prepared.boolean)
         rows = prepared.windows[-1].rows
         report("predict", 0, len(rows))
         predictions = predictor.predict_table(checked.table, rows, lambda done: report("predict", done, len(rows)))
     told = tuple(dict.fromkeys([*checked.warnings, *messages]))
-    return Result(checked, generated, led, decision, predictor, predictions, told)
+    return Result(checked, adaptation, path, choice, decision, predictor, predictions, told)
 
 
-def _decision(checked: Checked, led: Led, generated: Generated) -> Decision:
-    settings = checked.settings
-    if settings.method is Method.SOURCE:
-        return checked.decision
-    last = checked.view.last
-    # A direct step goes from the first window to the last.
-    students = {last: led.students[1]} if settings.method is Method.DIRECT else led.students
-    return assess(
-        checked.view,
-        checked.source,
-        led.adaptation.learner,
-        gate=settings.gate,
-        students=students,
-        n_generated=generated.number,
-    )
+def _adapted(checked: Checked, report: Progress) -> tuple[Adaptation, dict[int, Learner]]:
+    """The adaptation, and the model after each given window by the number of the window."""
+    training, last = checked.prepared.training, checked.view.last
+    steps = [step.ratio for step in checked.decision.verdict.steps if np.isfinite(step.ratio)]
+    method = checked.settings.method_for(max(steps, default=1.0))
+    total, done = _n_steps(method, last, checked), 0
+    students: dict[int, Learner] = {}
+
+    def advance(n_steps: int) -> None:
+        nonlocal done
+        done = min(done + n_steps, total)
+        report("adapt", done, total)
+
+    def watch(record: StepRecord, student: Learner) -> None:
+        if not record.generated:
+            students[round(record.position * last)] = student
+        advance(1)
+
+    report("adapt", 0, total)
+    if isinstance(method, ChosenGOAT):
+        method = replace(method, on_candidate=lambda number, _: advance(last * (number + 1)))
+    adaptation = method.adapt(checked.source, training, watch)
+    report("adapt", total, total)
+    return adaptation, students
+
+
+def _n_steps(method: Method, n_pairs: int, checked: Checked) -> int:
+    """How many steps there will be, for whoever watches; of all candidates where several are tried."""
+    if isinstance(method, ChosenGOAT) and method.affordable(checked.prepared.training):
+        return n_pairs * sum(number + 1 for number in method.candidates)
+    if isinstance(method, SourceOnly | DirectSelfTraining):
+        return 1
+    return n_pairs * (method.n_generated + 1 if isinstance(method, GOAT) else 1)
+
+
+def _choice(settings: Settings, adaptation: Adaptation) -> Choice:
+    """The number of generated domains and where it comes from."""
+    if isinstance(adaptation.choice, Choice):
+        return adaptation.choice
+    if settings.method is None and settings.n_generated is not None:
+        return Choice(settings.n_generated, "asked", "as asked for")
+    if isinstance(settings.method, GOAT):
+        return Choice(settings.method.n_generated, "asked", "as asked for")
+    return Choice(0, "asked", f"the method {settings.method_word!r} generates no domains")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradapt.tables.job import Result
+from gradapt.tables.measure import as_array
 
 __all__ = ["image_tiles"]
 
@@ -24,11 +25,11 @@ def image_tiles(result: Result) -> dict[str, Any] | None:
     front = [step for name, step in getattr(result.source.estimator, "steps", []) if name == "encoder"]
     if front and not hasattr(front[0], "inverse_transform"):
         return _real_tiles(result, shape)
-    path = result.led.path
+    path = result.path
     places = [(0.0, False, path.source), *((step.position, step.generated, step.domain) for step in path.steps)]
     steps = []
     for position, generated, domain in places:
-        samples = np.asarray(domain.samples[:_TILES], dtype=np.float64)
+        samples = as_array(domain.take(np.arange(min(_TILES, len(domain)))))
         pixels = front[0].inverse_transform(samples) if front else samples
         steps.append({"position": position, "generated": generated, "tiles": _grey(pixels)})
     return {"shape": list(shape), "steps": steps}

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from gradapt import __version__
+from gradapt.choice import Choice
 from gradapt.tables.checked import Checked
 from gradapt.tables.job import Result
 from gradapt.tables.measure import confidence_histogram, domain_distances, flat_map, what_moved
@@ -35,7 +36,7 @@ def summarise(result: Result, command: list[str] | None = None, redo: str = "") 
         The shell command that does it again.
     """
     prepared, settings = result.prepared, result.settings
-    domains = [result.led.path.source, *(step.domain for step in result.led.path.steps)]
+    domains = [result.path.source, *(step.domain for step in result.path.steps)]
     distances = domain_distances(domains, settings.seed)
     points, stress = flat_map(distances)
     owners = feature_owners(prepared.preprocessing, prepared.plans)
@@ -48,9 +49,9 @@ def summarise(result: Result, command: list[str] | None = None, redo: str = "") 
         "config": {
             **settings.describe(),
             "n_generated_used": result.n_generated,
-            "n_generated_reason": result.generated.sentence,
+            "n_generated_reason": result.choice.sentence,
         },
-        "generated": result.generated.to_dict(),
+        "generated": _generated(result.choice),
         "seed": settings.seed,
         "versions": _versions(),
         "data": _data(result),
@@ -61,7 +62,7 @@ def summarise(result: Result, command: list[str] | None = None, redo: str = "") 
         "check": check_summary(result.checked),
         "verdict": _verdict(result),
         "domains": _domains(result),
-        "steps": [asdict(record) for record in result.led.adaptation.records],
+        "steps": [asdict(record) for record in result.adaptation.records],
         "accuracy": _accuracy(result),
         "kept": result.kept,
         "kept_reason": result.decision.sentence,
@@ -143,8 +144,13 @@ def _verdict(result: Result) -> dict[str, Any]:
     }
 
 
+def _generated(choice: Choice) -> dict[str, Any]:
+    scores = [{"n_generated": number, "score": score} for number, score in choice.scores.items()]
+    return {"n_generated": choice.n_generated, "how": choice.how, "sentence": choice.sentence, "scores": scores}
+
+
 def _domains(result: Result) -> list[dict[str, Any]]:
-    path = result.led.path
+    path = result.path
     found = [{"name": path.source.name, "n_samples": len(path.source), "generated": False, "position": 0.0}]
     for step in path.steps:
         about = {"name": step.domain.name, "n_samples": len(step.domain)}
@@ -170,10 +176,9 @@ def _estimate(estimate: AccuracyEstimate) -> dict[str, Any]:
 
 
 def _class_shares(result: Result) -> list[dict[str, Any]]:
-    labels = np.asarray(result.prepared.training.source.labels)
-    counts = np.array([(labels == label).mean() for label in result.source.classes])
-    found = [{"position": 0.0, "shares": counts.tolist()}]
-    for record in result.led.adaptation.records:
+    shares = result.prepared.training.source.one_hot(result.source.classes).mean(axis=0)
+    found = [{"position": 0.0, "shares": shares.tolist()}]
+    for record in result.adaptation.records:
         found.append({"position": record.position, "shares": list(record.class_shares)})
     return found
 

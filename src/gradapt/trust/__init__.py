@@ -6,13 +6,12 @@ No target labels, ever: every function removes them before it looks.
 from gradapt.trust.accuracy import AccuracyEstimate, AccuracyEstimator, PreparedEstimator
 from gradapt.trust.agreement import Agreement
 from gradapt.trust.along import DomainAccuracy, estimate_along
-from gradapt.trust.carried import CarriedLabels
+from gradapt.trust.carried import CarriedAgreement
 from gradapt.trust.carried_or_agreement import CarriedOrAgreement
 from gradapt.trust.checking import check
 from gradapt.trust.confidence import ThresholdedConfidence
 from gradapt.trust.decision import Decision, Keep
-from gradapt.trust.decision import Decision as GateDecision
-from gradapt.trust.gate import Gate, assess, keep_better
+from gradapt.trust.gate import Gate, assess
 from gradapt.trust.lost_class import lost_class
 from gradapt.trust.proportions import ProportionShift, black_box_proportions, expectation_maximisation
 from gradapt.trust.step_check import LabelledPoints, StepCheck, measure_step
@@ -24,12 +23,11 @@ __all__ = [
     "AccuracyEstimator",
     "Advice",
     "Agreement",
-    "CarriedLabels",
+    "CarriedAgreement",
     "CarriedOrAgreement",
     "Decision",
     "DomainAccuracy",
     "Gate",
-    "GateDecision",
     "Keep",
     "LabelledPoints",
     "PathView",
@@ -43,7 +41,6 @@ __all__ = [
     "check",
     "estimate_along",
     "expectation_maximisation",
-    "keep_better",
     "lost_class",
     "measure_step",
 ]

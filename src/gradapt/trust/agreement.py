@@ -7,11 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gradapt.domains import Domain, DomainSequence
+from gradapt.domains import DomainSequence, take_rows
 from gradapt.errors import InputError
 from gradapt.learners import Learner
 from gradapt.trust.accuracy import AccuracyEstimate, spread
-from gradapt.trust.view import PathView, students_along, take
+from gradapt.trust.view import PathView, students_along
 from gradapt.trust.weighted import effective_size, mean
 
 __all__ = ["Agreement"]
@@ -67,16 +67,9 @@ def _member(view: PathView, number: int) -> list[Learner]:
     fit = view.codes[view.fit_rows]
     rows = np.concatenate([_resampled(view.fit_rows[fit == code], rng) for code in np.unique(fit)])
     source = view.sequence.source
-    first = view.template.fit(take(source.samples, rows), view.codes[rows], view.weights(0, rows))
-    domains: list[Domain] = [source]
-    for place, domain in enumerate(view.sequence[1:], start=1):
-        again = rng.integers(len(domain), size=len(domain))
-        domains.append(
-            Domain(
-                take(domain.samples, again), weights=view.weights(place, again), name=domain.name, allow_missing=True
-            )
-        )
-    return students_along(first, DomainSequence(domains))
+    first = view.template.fit(take_rows(source.samples, rows), view.codes[rows], view.weights(0, rows))
+    again = [domain.take(rng.integers(len(domain), size=len(domain))) for domain in view.sequence[1:]]
+    return students_along(first, DomainSequence([source, *again]))
 
 
 def _resampled(rows: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:

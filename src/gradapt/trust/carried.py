@@ -10,12 +10,12 @@ from sklearn.neighbors import NearestNeighbors
 
 from gradapt.errors import InputError
 from gradapt.learners import Learner
-from gradapt.transport import Plan, transport
+from gradapt.transport import transport
 from gradapt.trust.accuracy import AccuracyEstimate, spread
 from gradapt.trust.view import PathView
 from gradapt.trust.weighted import Weights, class_shares, effective_size, mean
 
-__all__ = ["CarriedLabels", "carry"]
+__all__ = ["CarriedAgreement", "carry"]
 
 # Labels that may be off by more than this are not relied on where another estimator is at hand.
 _LARGEST_EXPECTED_ERROR = 0.1
@@ -25,7 +25,7 @@ _LEAST_KEPT = 0.1
 
 
 @dataclass(frozen=True)
-class CarriedLabels:
+class CarriedAgreement:
     """Share of samples on which a model agrees with labels that came along the transport plans.
 
     The source labels move with the optimal plan from domain to domain; after each step the nearest
@@ -110,7 +110,7 @@ def carry(
     weights : (array or None, array or None)
         Of the two domains. A sample without weight gets a label and has no vote.
     neighbour_share, max_samples
-        As for `CarriedLabels`.
+        As for `CarriedAgreement`.
     rng : Generator, optional
 
     Examples
@@ -123,7 +123,7 @@ def carry(
     cols = _some(len(after), max_samples, rng)
     arriving = None if weights[1] is None else weights[1][cols]
     plan = transport(before, after[cols], weights[0], arriving)
-    shares = _carried_shares(plan, np.eye(int(labels.max()) + 1)[labels])
+    shares = plan.carry(np.eye(int(labels.max()) + 1)[labels])
     voters = np.flatnonzero(shares.any(axis=1))
     arrived = shares[voters].argmax(axis=1)
     # Enough votes to outweigh the plan's noise, few enough to stay within one class.
@@ -133,13 +133,6 @@ def carry(
     votes = [(power * (arrived == code))[near].sum(axis=1) for code in range(shares.shape[1])]
     voted = np.argmax(votes, axis=0)
     return voted, mean(voted[cols[voters]] != arrived, None if arriving is None else power)
-
-
-def _carried_shares(plan: Plan, shares: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Shares of the classes behind a plan; zeros where no mass arrives."""
-    pushed = plan.push(shares)
-    total = pushed.sum(axis=1, keepdims=True)
-    return np.asarray(np.divide(pushed, total, out=np.zeros_like(pushed), where=total > 0))
 
 
 @dataclass(frozen=True, eq=False)

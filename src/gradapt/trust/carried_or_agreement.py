@@ -9,7 +9,7 @@ from typing import Any
 from gradapt.learners import Learner
 from gradapt.trust.accuracy import AccuracyEstimate, PreparedEstimator, spread
 from gradapt.trust.agreement import Agreement
-from gradapt.trust.carried import CarriedLabels
+from gradapt.trust.carried import CarriedAgreement
 from gradapt.trust.view import PathView
 from gradapt.trust.weighted import effective_size, mean
 
@@ -18,7 +18,7 @@ __all__ = ["CarriedOrAgreement"]
 
 @dataclass(frozen=True)
 class CarriedOrAgreement:
-    """`CarriedLabels`, or `Agreement` where carried labels fail on the source or lose a class on the way.
+    """`CarriedAgreement`, or `Agreement` where carried labels fail on the source or lose a class on the way.
 
     In the second case nothing speaks for the labels that adaptation changed: an adapted model is
     credited with the source model's estimate where it says the same, and with chance where it
@@ -26,11 +26,11 @@ class CarriedOrAgreement:
 
     Parameters
     ----------
-    carried : CarriedLabels
+    carried : CarriedAgreement
     agreement : Agreement
     """
 
-    carried: CarriedLabels = field(default_factory=CarriedLabels)
+    carried: CarriedAgreement = field(default_factory=CarriedAgreement)
     agreement: Agreement = field(default_factory=Agreement)
 
     def prepare(self, view: PathView) -> PreparedEstimator:

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import numpy as np
-
 from gradapt.domains import Domain, DomainSequence
 from gradapt.errors import InputError
 from gradapt.learners import Learner
@@ -18,7 +16,7 @@ from gradapt.trust.carried_or_agreement import CarriedOrAgreement
 from gradapt.trust.checking import diagnose
 from gradapt.trust.decision import Decision, Keep, decided
 from gradapt.trust.lost_class import lost_class
-from gradapt.trust.view import PathView, take
+from gradapt.trust.view import PathView
 
 __all__ = ["Gate", "assess"]
 
@@ -77,8 +75,7 @@ class Gate:
         model : classifier or Learner
             A copy is trained on two thirds of the source, for calibration.
         """
-        sampled = [self._sampled(domain) for domain in sequence.masked()]
-        return PathView.of(DomainSequence(sampled), model, self.seed)
+        return PathView.of(sequence.masked().each(self._sampled), model, self.seed)
 
     def decide(
         self,
@@ -94,13 +91,7 @@ class Gate:
         return assess(view, source, adapted, gate=self, students=students, n_generated=n_generated)
 
     def _sampled(self, domain: Domain) -> Domain:
-        most, n = self.max_samples, len(domain)
-        if most is None or n <= most:
-            return domain
-        rng = np.random.default_rng(derive_seed(self.seed, "trust", "rows", domain.name))
-        rows = np.sort(rng.choice(n, most, replace=False))
-        labels, weights = (None if part is None else part[rows] for part in (domain.labels, domain.weights))
-        return Domain(take(domain.samples, rows), labels, weights, domain.name, domain.allow_missing)
+        return domain.subsample(self.max_samples, derive_seed(self.seed, "trust", "rows", domain.name))
 
 
 def assess(
@@ -153,8 +144,3 @@ def assess(
         after = replace(after, reliable=False)
     along = accuracy_along(view, gate.estimator, source, students)
     return Decision(verdict, before, after, along, lost, kept, reasons, n_generated)
-
-
-def keep_better(sequence: DomainSequence, source: Learner, adapted: Learner, *, seed: int = 0) -> Decision:
-    """`Gate.decide` by its old name."""
-    return Gate(seed=seed).decide(sequence, source, adapted)

@@ -9,14 +9,14 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from gradapt.domains import Domain, DomainSequence
+from gradapt.domains import DomainSequence, take_rows
 from gradapt.errors import InputError
 from gradapt.learners import Learner, as_learner
-from gradapt.methods import GradualSelfTraining, StepRecord, given_path
+from gradapt.methods import GradualSelfTraining, StepRecord
 from gradapt.seeds import derive_seed
 from gradapt.trust.weighted import Weights, mean
 
-__all__ = ["PathView", "students_along", "take", "uneven_weights"]
+__all__ = ["PathView", "students_along"]
 
 _HELD_OUT = 1 / 3
 
@@ -68,21 +68,20 @@ class PathView:
         """
         masked = sequence.masked()
         source = masked.source
-        classes = np.unique(np.asarray(source.labels))
-        if len(classes) < 2:
-            raise InputError(f"the source has the single class {classes[0]!r}; a classifier needs at least two")
-        template = model if isinstance(model, Learner) else as_learner(model, classes)
+        if len(source.classes) < 2:
+            raise InputError(f"the source has the single class {source.classes[0]!r}; a classifier needs at least two")
+        template = model if isinstance(model, Learner) else as_learner(model, source.classes)
         # A sample of the source may lack a class that the learner knows: the learner's classes count.
-        codes = np.searchsorted(template.classes, np.asarray(source.labels)).astype(np.int64)
+        codes = source.codes(template.classes)
         fit_rows, held_rows = _split(codes, seed)
-        weights = uneven_weights(source)
+        weights = source.uneven_weights
         if weights is not None and not template.takes_weights:
             raise InputError(
                 f"the source has sample weights, which {type(template.estimator).__name__} cannot be trained with; "
                 "choose a classifier whose fit takes sample_weight, or leave the weights out"
             )
         fit_weights = None if weights is None else weights[fit_rows]
-        learner = template.fit(take(source.samples, fit_rows), codes[fit_rows], fit_weights)
+        learner = template.fit(take_rows(source.samples, fit_rows), codes[fit_rows], fit_weights)
         return cls(masked, template, learner, codes, fit_rows, held_rows, seed)
 
     @property
@@ -108,12 +107,12 @@ class PathView:
 
     def weights(self, number: int, rows: NDArray[np.int64] | None = None) -> Weights:
         """Weights of (some rows of) a domain; None where all are equal."""
-        weights = uneven_weights(self.sequence[number])
+        weights = self.sequence[number].uneven_weights
         return weights if weights is None or rows is None else weights[rows]
 
     def held_samples(self) -> Any:
         """Source samples that the model was not trained on."""
-        return take(self.sequence.source.samples, self.held_rows)
+        return take_rows(self.sequence.source.samples, self.held_rows)
 
     def held_weights(self) -> Weights:
         """Their weights."""
@@ -148,18 +147,8 @@ def students_along(learner: Learner, sequence: DomainSequence) -> list[Learner]:
     def collect(record: StepRecord, student: Learner) -> None:
         learners.append(student)
 
-    GradualSelfTraining().adapt(learner, given_path(sequence, measure_shift=False), collect)
+    GradualSelfTraining(measure_shift=False).adapt(learner, sequence, collect)
     return learners
-
-
-def uneven_weights(domain: Domain) -> Weights:
-    """The weights of a domain, or None where they are all equal and say nothing."""
-    return None if domain.weights is None or np.ptp(domain.weights) == 0 else domain.weights
-
-
-def take(samples: Any, rows: NDArray[np.int64]) -> Any:
-    """Some rows of samples of any kind."""
-    return samples.iloc[rows] if hasattr(samples, "iloc") else samples[rows]
 
 
 def _features(learner: Learner, samples: Any) -> NDArray[np.float64]:
