@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -28,6 +29,45 @@ def test_help_loads_nothing_slow():
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"
+
+
+def without(blocked, *arguments, cwd=None):
+    """The command line where some packages are not installed."""
+    code = f"import sys; sys.modules.update(dict.fromkeys({sorted(blocked)!r})); from gradapt.cli import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, cwd=cwd, timeout=280
+    )
+
+
+OPTIONAL = {"pandas", "pyarrow", "skops", "jinja2", "matplotlib", "rich", "typer", "click", "torch", "ot"}
+
+
+@pytest.mark.parametrize("command", [[], ["adapt"], ["check"], ["paper"], ["demo"], ["datasets"]])
+def test_help_needs_the_standard_library_alone(command):
+    result = without(OPTIONAL | {"numpy", "scipy", "sklearn", "numba"}, *command, "--help")
+    assert result.returncode == 0, result.stderr
+    assert "usage: gradapt" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "package"),
+    [
+        (["adapt", "t.csv", "--label", "a", "--order", "b", "-o", "RUN"], "pandas"),
+        (["check", "t.csv", "--label", "a", "--order", "b"], "pandas"),
+        (["predict", "RUN", "t.csv", "-o", "p.csv"], "pandas"),
+        (["demo"], "matplotlib"),
+    ],
+)
+def test_a_missing_extra_is_one_line_that_names_it(tmp_path, arguments, package):
+    result = without(OPTIONAL, *arguments, cwd=tmp_path)
+    assert result.returncode == 1
+    assert result.stderr == f"gradapt: this command needs {package}: pip install 'gradapt[tables]'\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_missing_packages_are_not_hidden(tmp_path):
+    result = without({"sklearn"}, "check", "t.csv", "--label", "a", "--order", "b", cwd=tmp_path)
+    assert "sklearn" in result.stderr
 
 
 def test_version():
@@ -66,6 +106,22 @@ def test_an_unknown_path_is_one_line_and_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_both_modules_run_the_command_line():
+    for module in ("gradapt", "gradapt.cli"):
+        result = subprocess.run([sys.executable, "-m", module, "--version"], capture_output=True, text=True)
+        assert result.stdout.strip() == f"gradapt {__version__}"
+
+
+def test_help_answers_in_half_a_second():
+    times = []
+    for _ in range(3):
+        started = time.perf_counter()
+        gradapt("--help")
+        times.append(time.perf_counter() - started)
+    assert min(times) < 0.5
+
+
 def test_usage_errors_exit_with_2():
+    assert gradapt().returncode == 2
     assert gradapt("demo", "--seeds", "0").returncode == 2
     assert gradapt("nonsense").returncode == 2

@@ -233,8 +233,8 @@ def contrast(one: tuple[float, ...], two: tuple[float, ...]) -> float:
 @pytest.mark.parametrize("dark", [False, True])
 def test_text_has_enough_contrast(dark):
     colours = theme(dark)
-    for ink, ground in itertools.product(("ink", "soft", "faint", "new"), ("paper", "sheet")):
-        assert contrast(colours[ink], colours[ground]) >= 4.5, (ink, ground)
+    for ink, background in itertools.product(("ink", "soft", "faint", "new"), ("paper", "sheet")):
+        assert contrast(colours[ink], colours[background]) >= 4.5, (ink, background)
     for tone in ("good", "care", "keep"):
         assert contrast(colours[tone], colours[f"{tone}-wash"]) >= 4.5, tone
         assert contrast(colours["soft"], colours[f"{tone}-wash"]) >= 4.5, tone

@@ -34,7 +34,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace, fail: Fail) -> int:
     """Check, adapt, write the run and print what came out."""
     settings = settings_of(chosen, fail)
-    from gradapt.tables import adapt_checked, check_summary, check_table, open_table
+    # What writing the run needs is missed before the work rather than after it.
+    from gradapt.report.page import build_page
+    from gradapt.tables import adapt_checked, check_summary, check_table, open_table, save_run, summarise
     from gradapt.tables.folder import check_target
 
     check_target(chosen.out, chosen.force)
@@ -49,7 +51,8 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
     with stages() as progress:
         result = adapt_checked(checked, progress)
         progress("write", 0, 1)
-        summary = _written(result, chosen)
+        summary = summarise(result, chosen.arguments, shlex.join(["gradapt", *chosen.arguments]))
+        save_run(result, summary, chosen.out, page=build_page, force=chosen.force)
         progress("write", 1, 1)
     show_warnings(result.warnings)
     if chosen.mlflow is not None:
@@ -58,16 +61,6 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
         log_run(chosen.out, chosen.mlflow)
     print(json.dumps(summary, indent=2, ensure_ascii=False) if chosen.as_json else _text(summary, chosen.out))
     return UNTRUSTED if chosen.fail_on == "untrusted" and not result.trusted else 0
-
-
-def _written(result: Any, chosen: argparse.Namespace) -> dict[str, Any]:
-    """Write the run folder; returns what is in its `result.json`."""
-    from gradapt.report.page import build_page
-    from gradapt.tables import save_run, summarise
-
-    summary = summarise(result, chosen.arguments, shlex.join(["gradapt", *chosen.arguments]))
-    save_run(result, summary, chosen.out, page=build_page, force=chosen.force)
-    return summary
 
 
 def _text(summary: dict[str, Any], out: Path) -> str:

@@ -40,6 +40,10 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
     """Run the demonstration, draw it and print it."""
     if chosen.seeds > 100:
         fail(f"argument --seeds: must be at most 100, got {chosen.seeds}")
+    # Without it there is no picture: missed before the work rather than after it.
+    import matplotlib as mpl
+
+    mpl.use("Agg")
     from gradapt.files import write_json
     from gradapt.paper.demo import count_runs, run_demo
 
@@ -89,9 +93,6 @@ def _print_tables(summary: dict[str, Any], picture: Path) -> None:
 
 
 def _draw(runs: list[DemoRun], target: Path) -> None:
-    import matplotlib as mpl
-
-    mpl.use("Agg")
     import matplotlib.pyplot as plt
 
     from gradapt.report.pictures import accuracy_bars, save

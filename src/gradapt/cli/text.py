@@ -44,9 +44,9 @@ def text_table(
     name -> c
     """
     cells = [[printable(cell) for cell in row] for row in [header, *rows]]
-    room = width or shutil.get_terminal_size((80, 24)).columns
+    space = width or shutil.get_terminal_size((80, 24)).columns
     sizes = [max(len(row[number]) for row in cells) for number in range(len(header))]
-    while sum(sizes) + _GAP * (len(sizes) - 1) > room:
+    while sum(sizes) + _GAP * (len(sizes) - 1) > space:
         widest = max(words, key=lambda number: sizes[number])
         if sizes[widest] <= _NARROWEST:
             break
