@@ -9,7 +9,7 @@ import numpy as np
 
 from gradapt.domains import DomainSequence
 from gradapt.files import atomic_path
-from gradapt.paths.path import generate_path
+from gradapt.paths import Transport, generate_path
 
 __all__ = ["accuracy_bars", "cloud_row", "image_rows", "save"]
 
@@ -28,7 +28,7 @@ def save(figure: Any, target: Path) -> None:
 
 def image_rows(axes: Any, sequence: DomainSequence, n_generated: int, shape: tuple[int, int], n_rows: int = 3) -> None:
     """A few images of the source followed along the plans to the target, one panel of tiles."""
-    path = generate_path(sequence.masked(), n_generated)
+    path = generate_path(Transport().couple(sequence.masked()), n_generated)
     rows = np.linspace(0, len(sequence.source) - 1, n_rows).astype(int)
     columns = [sequence.source.samples[rows]]
     at = rows
@@ -51,7 +51,7 @@ def image_rows(axes: Any, sequence: DomainSequence, n_generated: int, shape: tup
 
 def cloud_row(axes: Any, sequence: DomainSequence, classifier: Any, n_generated: int) -> None:
     """Real and generated 2-D domains side by side, the last one with the adapted decision regions."""
-    path = generate_path(sequence.masked(), n_generated)
+    path = generate_path(Transport().couple(sequence.masked()), n_generated)
     steps = [(sequence.source, False), *((step.domain, step.generated) for step in path.steps)]
     chosen = np.linspace(0, len(steps) - 1, len(axes)).round().astype(int)
     for axis, index in zip(axes, chosen, strict=True):
