@@ -1,9 +1,11 @@
 """A missing optional package is one line that names the extra."""
 
 import sys
+from types import ModuleType
 
 import pytest
 
+import gradapt
 from gradapt.errors import InputError
 from gradapt.extras import MissingExtra, has, need
 
@@ -56,6 +58,12 @@ def test_names_that_need_torch_say_so_without_it(run_without):
 
 
 def test_an_unknown_name_is_an_attribute_error():
-    import gradapt
-
     assert not hasattr(gradapt, "NoSuchClassifier")
+
+
+@pytest.mark.parametrize("name", [name for name in gradapt.__all__ if name != "__version__"])
+def test_lazy_names_stay_what_they_are_once_their_home_is_loaded(name):
+    # A name that is also a package of gradapt would turn into that package after its first import.
+    first = getattr(gradapt, name)
+    assert not isinstance(first, ModuleType)
+    assert getattr(gradapt, name) is first

@@ -20,7 +20,6 @@ _HOMES = {
     "GOATClassifier": "gradapt.estimators",
     "GradualSelfTrainingClassifier": "gradapt.estimators",
     "interpolate": "gradapt.transport",
-    "transport": "gradapt.transport",
     "wasserstein": "gradapt.transport",
 }
 _HOMES_WITH_TORCH = {
