@@ -14,7 +14,9 @@ from gradapt.extras import has, need
 __version__ = "0.1.0"
 
 _HOMES = {
-    "DirectSelfTraining": "gradapt.estimators",
+    "AdaptedClassifier": "gradapt.estimators",
+    "CarriedLabelsClassifier": "gradapt.estimators",
+    "DirectSelfTrainingClassifier": "gradapt.estimators",
     "Domain": "gradapt.domains",
     "DomainSequence": "gradapt.domains",
     "GOATClassifier": "gradapt.estimators",

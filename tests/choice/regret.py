@@ -1,6 +1,6 @@
 """What the choice of the number of generated domains costs, over data and seeds: the tables of docs/choice.md.
 
-    GRADAPT_DATA=... python tests/selection/regret.py design|evaluation [--seeds 8] [--held-out]
+    GRADAPT_DATA=... python tests/choice/regret.py design|evaluation [--seeds 8] [--held-out]
 
 The rule was chosen on the design cases (seeds from 0) and its constants were fixed before the evaluation cases (seeds
 from 100) were looked at. True labels of the target serve to measure the regret and nothing else.
@@ -20,10 +20,11 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 
 from gradapt import Domain, DomainSequence, datasets
-from gradapt.choice import CANDIDATES, carried_labels, score_candidates
+from gradapt.choice import CANDIDATES, score_candidates
 from gradapt.datasets.toy import moving_gaussians, rotated_digits, rotating_moons
 from gradapt.learners import as_learner
 from gradapt.methods import GOAT
+from gradapt.paths import Transport, Workspace
 from gradapt.tables.encoder import MLPEncoder
 
 # Data and classifier. After the colon: positions of the domains; for benchmarks the number of given domains between.
@@ -130,11 +131,11 @@ def trial(data, classifier, seed, held_out=False):
 
 
 def _adapt_all(learner, sequence, samples=None):
-    ground = GOAT().ground(learner, sequence)
-    plans = GOAT().plans(ground)
+    work = Workspace()
+    coupled = work.coupled(work.encoded(learner, sequence), Transport())
     samples = sequence.target.samples if samples is None else samples
-    runs = {k: GOAT(k).adapt_on(learner, ground, plans=plans).learner for k in CANDIDATES}
-    return {k: softmax(run.logits(samples), axis=1) for k, run in runs.items()}, carried_labels(ground, plans)
+    runs = {k: GOAT(k).adapt(learner, sequence, workspace=work).learner for k in CANDIDATES}
+    return {k: softmax(run.logits(samples), axis=1) for k, run in runs.items()}, coupled.carried()
 
 
 def agreement(opinion, share, per_class=False):

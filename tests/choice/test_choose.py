@@ -7,11 +7,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from gradapt import Domain, DomainSequence
-from gradapt.choice import carried_labels, choose_n_generated
+from gradapt.choice import ChosenGOAT
 from gradapt.datasets.toy import moving_gaussians, rotating_moons
 from gradapt.errors import InputError
 from gradapt.learners import ScikitLearner
-from gradapt.methods import GOAT, GradualSelfTraining, SelfTraining, generate_path, make_plans
+from gradapt.methods import GOAT, GradualSelfTraining, SelfTraining
+from gradapt.paths import Transport, Workspace, carry_labels
 from gradapt.transport import Exact, Sinkhorn, SmallValueCutoff
 
 PATH = moving_gaussians((0, 1.0, 2.0), n_samples=120)
@@ -43,9 +44,11 @@ def accuracy(adaptation, sequence):
 def test_the_winner_is_what_goat_alone_would_have_made():
     learner = fitted(PATH)
     seen = {}
-    choice = choose_n_generated(learner, PATH, (3, 0, 1, 1), on_candidate=seen.__setitem__)
+    chosen = ChosenGOAT(candidates=(3, 0, 1, 1), on_candidate=seen.__setitem__).adapt(learner, PATH)
+    choice = chosen.choice
     assert list(seen) == list(choice.scores) == [0, 1, 3]
-    assert choice.adaptation is seen[choice.n_generated]
+    assert chosen.learner is seen[choice.n_generated].learner
+    assert choice.how == "selection"
     assert choice.n_generated == max(choice.scores, key=choice.scores.get)
     for number, adaptation in seen.items():
         alone = GOAT(number).adapt(learner, PATH)
@@ -65,7 +68,7 @@ def test_plans_are_made_once_and_domains_encoded_once():
     learner = fitted(PATH, make_pipeline(Scaler(), LogisticRegression()))
     Scaler.calls = 0
     solver = Counting()
-    choose_n_generated(learner, PATH, solver=solver)
+    ChosenGOAT(GOAT(transport=Transport(solver))).adapt(learner, PATH)
     assert solver.calls == len(PATH) - 1
     assert Scaler.calls == len(PATH)
 
@@ -74,7 +77,7 @@ def test_target_labels_change_nothing():
     learner = fitted(PATH)
     source, *rest = PATH
     choices = [
-        choose_n_generated(learner, DomainSequence([source, *others]))
+        ChosenGOAT().adapt(learner, DomainSequence([source, *others])).choice
         for others in (rest, [d.without_labels() for d in rest], [Domain(d.samples, 1 - d.labels) for d in rest])
     ]
     for other in choices[1:]:
@@ -85,19 +88,19 @@ def test_target_labels_change_nothing():
 
 def test_steps_of_the_chosen_number_alone_are_shown():
     steps = []
-    choice = choose_n_generated(fitted(PATH), PATH, on_step=lambda record, student: steps.append((record, student)))
-    assert [record for record, _ in steps] == list(choice.adaptation.records)
-    np.testing.assert_array_equal(steps[-1][1].estimator.coef_, choice.adaptation.learner.estimator.coef_)
+    chosen = ChosenGOAT().adapt(fitted(PATH), PATH, lambda record, student: steps.append((record, student)))
+    assert [record for record, _ in steps] == list(chosen.records)
+    np.testing.assert_array_equal(steps[-1][1].estimator.coef_, chosen.learner.estimator.coef_)
 
 
 def test_options_of_goat_reach_every_candidate():
     path = moving_gaussians((0, 1.0), n_samples=60)
     method = GradualSelfTraining(SelfTraining(drop_fraction=0.3))
-    options = {"solver": Sinkhorn(epsilon=0.05), "cutoffs": (SmallValueCutoff(),), "feature_space": False}
-    choice = choose_n_generated(fitted(path), path, (2,), method=method, **options)
-    alone = GOAT(2, method, False, options["solver"], None, options["cutoffs"]).adapt(fitted(path), path)
-    np.testing.assert_array_equal(choice.adaptation.learner.estimator.coef_, alone.learner.estimator.coef_)
-    assert choice.adaptation.records[0].kept_fraction == pytest.approx(0.7, abs=0.02)
+    goat = GOAT(2, method, Transport(Sinkhorn(epsilon=0.05), cutoffs=(SmallValueCutoff(),)), feature_space=False)
+    chosen = ChosenGOAT(goat, candidates=(2,)).adapt(fitted(path), path)
+    alone = goat.adapt(fitted(path), path)
+    np.testing.assert_array_equal(chosen.learner.estimator.coef_, alone.learner.estimator.coef_)
+    assert chosen.records[0].kept_fraction == pytest.approx(0.7, abs=0.02)
 
 
 def test_own_confidence_chooses_a_collapsed_model_where_carried_labels_do_not():
@@ -106,7 +109,7 @@ def test_own_confidence_chooses_a_collapsed_model_where_carried_labels_do_not():
     for seed in range(5):
         path = moving_gaussians((0, 2.5), n_samples=300, seed=seed)
         runs = {}
-        choice = choose_n_generated(fitted(path), path, on_candidate=runs.__setitem__)
+        choice = ChosenGOAT(on_candidate=runs.__setitem__).adapt(fitted(path), path).choice
         truth = {number: accuracy(run, path) for number, run in runs.items()}
         sure = {
             number: np.sort(run.learner.estimator.predict_proba(path.target.samples).max(axis=1))[150:].mean()
@@ -120,24 +123,35 @@ def test_own_confidence_chooses_a_collapsed_model_where_carried_labels_do_not():
 
 
 def test_labels_travel_along_all_plans():
-    carried = carried_labels(PATH, make_plans(PATH)).argmax(axis=1)
+    carried = Transport().couple(PATH).carried().argmax(axis=1)
     assert (carried == PATH.target.labels).mean() > 0.95
     three = DomainSequence([Domain([[0.0], [9.0]], ["a", "b"]), Domain([[10.0], [1.0]]), Domain([[2.0], [11.0]])])
-    assert carried_labels(three, make_plans(three)).tolist() == [[1, 0], [0, 1]]
-    wide = carried_labels(three, make_plans(three), np.array(["a", "b", "c"]))
+    plans = Transport().couple(three).plans
+    assert carry_labels(three.source, plans).tolist() == [[1, 0], [0, 1]]
+    wide = carry_labels(three.source, plans, np.array(["a", "b", "c"]))
     assert wide.tolist() == [[1, 0, 0], [0, 1, 0]]
 
 
-def test_shared_plans_must_fit_the_path():
+def test_a_workspace_shares_plans_between_methods():
     moons = rotating_moons((0, 20, 40), n_samples=40)
-    plans = make_plans(moons)
-    assert generate_path(moons, 2, plans=plans).plans is plans
-    assert generate_path(moons, 0, plans=plans).plans == ()
-    with pytest.raises(InputError, match="3 domains need 2 plans"):
-        generate_path(moons, 2, plans=plans[:1])
+    learner, work = fitted(moons), Workspace()
+    one, two = (GOAT(number).adapt(learner, moons, workspace=work) for number in (1, 2))
+    assert all(a is b for a, b in zip(one.plans, two.plans, strict=True))
+    alone = GOAT(2).adapt(learner, moons)
+    assert alone.plans[0] is not two.plans[0]
+    np.testing.assert_array_equal(alone.learner.estimator.coef_, two.learner.estimator.coef_)
+
+
+def test_a_huge_sequence_gets_its_number_by_the_rule():
+    learner = fitted(PATH)
+    for ratio, number in ((None, 3), (float("nan"), 3), (0.1, 1), (0.9, 3), (50.0, 8)):
+        chosen = ChosenGOAT(max_values=10, largest_ratio=ratio).adapt(learner, PATH)
+        assert (chosen.choice.n_generated, chosen.choice.how, chosen.choice.scores) == (number, "rule", {})
+        assert len(chosen.records) == 2 * (number + 1)
+    assert ChosenGOAT(max_values=10**9).adapt(learner, PATH).choice.how == "selection"
 
 
 @pytest.mark.parametrize("candidates", [(), (-1,), (1.5,), "auto", 3, (True,)])
 def test_candidates_are_checked(candidates):
     with pytest.raises(InputError, match="candidates"):
-        choose_n_generated(fitted(PATH), PATH, candidates)
+        ChosenGOAT(candidates=candidates)

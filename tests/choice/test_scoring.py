@@ -113,17 +113,18 @@ def test_classes_that_nobody_names_are_named():
     sure_of_one, varied = np.tile([0.99, 0.01, 0.0], (6, 1)), np.tile([0.6, 0.3, 0.1], (6, 1))
     scores = score_candidates({0: sure_of_one, 1: varied}, np.tile([1.0, 0.0, 0.0], (6, 1)))
     assert scores.missing == (1, 2)
-    assert "no row was confidently labelled as class number 1, 2" in scores.sentence
+    assert "no row was confidently labelled as class number 1, number 2" in scores.sentence()
+    assert "as class b, c" in scores.sentence(["a", "b", "c"])
     assert score_candidates({0: np.eye(3)}, np.eye(3)).missing == ()
 
 
 def test_the_sentence_says_what_was_compared():
-    sentence = score_candidates({0: wrong_on(0.5), 2: sure(CODES)}, CARRIED).sentence
+    sentence = score_candidates({0: wrong_on(0.5), 2: sure(CODES)}, CARRIED).sentence()
     assert sentence.startswith(
         "with 2 generated domains between two neighbours the model agrees best with the confident "
     )
     assert sentence.endswith("labels carried along the plans (60 target rows, no target labels; 0: 45.0 %, 2: 80.0 %)")
-    assert "all candidates" in score_candidates({0: sure(CODES)}).sentence
+    assert "all candidates" in score_candidates({0: sure(CODES)}).sentence()
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from gradapt import GOATClassifier
+from gradapt import AdaptedClassifier, GOATClassifier
+from gradapt.choice import ChosenGOAT
 from gradapt.datasets.toy import moving_gaussians
 from gradapt.errors import InputError
 
@@ -25,21 +26,19 @@ def test_the_chosen_number_gives_the_same_classifier():
     asked = GOATClassifier(n_generated=auto.n_generated_, random_state=0).fit_path(PATH)
     np.testing.assert_array_equal(auto.estimator_.coef_, asked.estimator_.coef_)
     assert len(auto.path_) == len(asked.path_) == (auto.n_generated_ + 1) * 2
-    assert auto.selection_.n_generated == auto.n_generated_
-    assert list(auto.selection_.scores) == [0, 1, 2, 3, 4]
-    assert asked.selection_ is None
+    assert auto.choice_.n_generated == auto.n_generated_
+    assert list(auto.choice_.scores) == [0, 1, 2, 3, 4]
+    assert asked.choice_ is None
 
 
 def test_steps_are_those_of_the_chosen_number():
     seen, done = [], []
-    auto = GOATClassifier(
-        n_generated="auto",
-        candidates=(1, 3),
+    auto = AdaptedClassifier(
+        method=ChosenGOAT(candidates=(1, 3), on_candidate=lambda number, adaptation: done.append(number)),
         keep_steps=True,
         on_step=lambda record, student: seen.append(record),
-        on_candidate=lambda number, adaptation: done.append(number),
     ).fit_path(PATH)
-    assert auto.n_generated_ in (1, 3)
+    assert auto.adaptation_.choice.n_generated in (1, 3)
     assert seen == auto.path_
     assert len(auto.step_estimators_) == len(auto.path_) + 1
     np.testing.assert_array_equal(auto.step_estimators_[-1].coef_, auto.estimator_.coef_)
@@ -51,26 +50,25 @@ def test_labels_of_the_target_change_nothing():
     first = GOATClassifier(n_generated="auto").fit(X, y, sample_domain=domain)
     poisoned = np.where(domain == 0, y, 1 - y)
     again = GOATClassifier(n_generated="auto").fit(X, poisoned, sample_domain=domain)
-    assert again.selection_.scores == first.selection_.scores
+    assert again.choice_.scores == first.choice_.scores
     np.testing.assert_array_equal(again.predict_proba(X), first.predict_proba(X))
 
 
 def test_without_domains_nothing_is_chosen():
     X, y, _ = PATH.as_samples()
     plain = GOATClassifier(n_generated="auto").fit(X, y)
-    assert (plain.n_generated_, plain.selection_) == (0, None)
+    assert (plain.n_generated_, plain.choice_) == (0, None)
 
 
 def test_a_failed_fit_leaves_the_old_choice_and_copies_carry_it():
-    auto = GOATClassifier(n_generated="auto", candidates=(0, 2)).fit_path(PATH)
-    before = auto.selection_
-    with pytest.raises(InputError, match="candidates"):
-        auto.set_params(candidates=()).fit_path(PATH)
-    assert auto.selection_ is before
+    auto = GOATClassifier(n_generated="auto").fit_path(PATH)
+    before = auto.choice_
+    with pytest.raises(InputError, match="n_generated"):
+        auto.set_params(n_generated=-1).fit_path(PATH)
+    assert auto.choice_ is before
     copy = pickle.loads(pickle.dumps(auto))
-    assert copy.selection_.scores == before.scores
-    assert clone(auto).candidates == ()
-    assert "_choice" not in vars(auto)
+    assert copy.choice_.scores == before.scores
+    assert clone(auto).n_generated == -1
 
 
 @pytest.mark.parametrize("word", ["many", "", "4"])
@@ -97,8 +95,8 @@ def test_networks_choose_as_well():
         device="cpu",
     )
     samples, year = np.concatenate([X, X + np.float32(0.5)]), np.repeat([0, 1], 80)
-    options = {"candidates": (0, 2), "random_state": 0}
-    auto = GOATClassifier(network, n_generated="auto", **options).fit(samples, np.tile(y, 2), sample_domain=year)
-    asked = GOATClassifier(network, n_generated=auto.n_generated_, **options)
+    auto = AdaptedClassifier(network, method=ChosenGOAT(candidates=(0, 2)), random_state=0)
+    auto.fit(samples, np.tile(y, 2), sample_domain=year)
+    asked = GOATClassifier(network, n_generated=auto.adaptation_.choice.n_generated, random_state=0)
     asked.fit(samples, np.tile(y, 2), sample_domain=year)
     np.testing.assert_array_equal(auto.predict_proba(X), asked.predict_proba(X))

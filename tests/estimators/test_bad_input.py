@@ -8,10 +8,12 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from gradapt import DirectSelfTraining, GOATClassifier, GradualSelfTrainingClassifier
+from gradapt import DirectSelfTrainingClassifier, GOATClassifier, GradualSelfTrainingClassifier
 from gradapt.errors import InputError
+from gradapt.methods import GOAT, GradualSelfTraining, SelfTraining
+from gradapt.paths import Transport
 
-THREE = [DirectSelfTraining, GradualSelfTrainingClassifier, GOATClassifier]
+THREE = [DirectSelfTrainingClassifier, GradualSelfTrainingClassifier, GOATClassifier]
 
 
 def good():
@@ -66,11 +68,11 @@ def test_is_refused(method, arguments, words):
     [
         (GOATClassifier(n_generated=-1), "n_generated"),
         (GOATClassifier(n_generated=1.5), "n_generated"),
-        (GOATClassifier(drop_fraction=1.0), "drop_fraction"),
-        (DirectSelfTraining(n_rounds=0), "n_rounds"),
-        (GOATClassifier(solver="sinkhorn"), "Sinkhorn"),
-        (GOATClassifier(cost="euclidean"), "PowerMetric"),
-        (GradualSelfTrainingClassifier(drop_fraction=-0.1), "drop_fraction"),
+        (GOATClassifier(transport="sinkhorn"), "Sinkhorn"),
+        (GOATClassifier(method="self-training"), "GradualSelfTraining"),
+        (GradualSelfTrainingClassifier(method="goat"), "GOAT"),
+        (GOATClassifier(transport=Transport(solver="sinkhorn")), "Sinkhorn"),
+        (GOATClassifier(transport=Transport(cost="euclidean")), "PowerMetric"),
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
@@ -78,6 +80,21 @@ def test_bad_parameters(clf, words):
     with pytest.raises(InputError, match=words):
         clf.fit(**good())
     assert not hasattr(clf, "estimator_")
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: SelfTraining(drop_fraction=1.0), "drop_fraction"),
+        (lambda: SelfTraining(drop_fraction=-0.1), "drop_fraction"),
+        (lambda: GradualSelfTraining(n_rounds=0), "n_rounds"),
+        (lambda: GOAT(n_generated=-1), "n_generated"),
+        (lambda: Transport(max_samples=1), "max_samples"),
+    ],
+)
+def test_values_are_checked_when_they_are_made(make, words):
+    with pytest.raises(InputError, match=words):
+        make()
 
 
 def test_fit_path_takes_a_sequence():

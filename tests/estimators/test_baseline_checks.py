@@ -6,11 +6,11 @@ from gradapt import CoViClassifier, DANNClassifier, DeepCoralClassifier, DeepJDO
 from gradapt.learners.torch_training import Adam
 
 # Without sample_domain nothing is adapted, so these are checks of the manners; a few epochs keep them quick.
-RIVALS = (CoViClassifier, DANNClassifier, DeepCoralClassifier, DeepJDOTClassifier)
+BASELINES = (CoViClassifier, DANNClassifier, DeepCoralClassifier, DeepJDOTClassifier)
 
 
 @parametrize_with_checks(
-    [baseline(TorchClassifier(epochs=20, optimiser=Adam(0.01, 0.0), device="cpu")) for baseline in RIVALS]
+    [baseline(TorchClassifier(epochs=20, optimiser=Adam(0.01, 0.0), device="cpu")) for baseline in BASELINES]
 )
 def test_scikit_learn_checks(estimator, check):
     check(estimator)

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -15,10 +16,11 @@ import gradapt
 from gradapt import CoViClassifier, DANNClassifier, DeepCoralClassifier, DeepJDOTClassifier, TorchClassifier
 from gradapt.datasets.toy import moving_gaussians
 from gradapt.errors import AdaptationWarning, InputError
-from gradapt.methods.baselines import DANN, CoVi, DeepCoral, DeepJDOT
+from gradapt.methods.baselines import DANN, BaselineMethod, CoVi, DeepCoral, DeepJDOT
 from gradapt.networks import conv_net, mlp
+from gradapt.trust import Gate
 
-RIVALS = [DANNClassifier, DeepCoralClassifier, DeepJDOTClassifier, CoViClassifier]
+BASELINES = [DANNClassifier, DeepCoralClassifier, DeepJDOTClassifier, CoViClassifier]
 
 
 def quick(**options):
@@ -29,7 +31,7 @@ def table(shifts=(0, 1, 2), n=40):
     return moving_gaussians(shifts, n_samples=n).as_samples()
 
 
-@pytest.mark.parametrize("baseline", RIVALS)
+@pytest.mark.parametrize("baseline", BASELINES)
 class TestAll:
     def test_fitted_attributes(self, baseline):
         X, y, domain = table()
@@ -41,7 +43,7 @@ class TestAll:
         assert len(clf.step_estimators_) == n_trainings + 1
         assert isinstance(clf.estimator_, TorchClassifier)
         assert clf.plans_ == []
-        assert clf.gate_ is None
+        assert clf.decision_ is None
         assert clf.predict_proba(X).sum(axis=1) == pytest.approx(np.ones(len(X)))
         assert not np.allclose(clf.predict_proba(X), clf.source_estimator_.predict_proba(X))
 
@@ -91,14 +93,17 @@ class TestAll:
 
     def test_epochs_are_those_of_the_adaptation(self, baseline):
         X, y, domain = table()
+        method = baseline()._method()
         short, same, long = (
-            baseline(quick(), epochs=e, random_state=0).fit(X, y, sample_domain=domain).decision_function(X)
-            for e in (None, 3, 6)
+            baseline(quick(), method=replace(method, epochs=epochs), random_state=0)
+            .fit(X, y, sample_domain=domain)
+            .decision_function(X)
+            for epochs in (None, 3, 6)
         )
         assert np.array_equal(short, same)
         assert not np.array_equal(short, long)
         with pytest.raises(InputError, match="epochs"):
-            baseline(quick(), epochs=0).fit(X, y, sample_domain=domain)
+            replace(method, epochs=0)
 
     def test_weights_are_not_dropped_in_silence(self, baseline):
         X, y, domain = table()
@@ -108,30 +113,20 @@ class TestAll:
     def test_parameters_clone(self, baseline):
         clf = baseline(quick(), random_state=3)
         assert clone(clf).get_params(deep=False).keys() == clf.get_params(deep=False).keys()
-        assert "with_given" in clf.get_params() or baseline is CoViClassifier
 
 
-def test_parameters_reach_the_baselines():
-    assert DANNClassifier(strength=0.5, hidden=(7,))._adaptation().baseline == DANN(0.5, (7,))
-    assert DeepCoralClassifier(weight=2.0)._adaptation().baseline == DeepCoral(2.0)
-    assert DeepJDOTClassifier(alpha=0.2, lambda_t=0.3)._adaptation().baseline == DeepJDOT(0.2, 0.3)
-    options = {"weight": 2.0, "margin": 0.2, "consensus": 0.3, "sureness": 0.5}
-    options |= {"contrast_weight": 0.6, "consensus_weight": 0.7}
-    covi = CoViClassifier(**options)._adaptation()
-    assert covi.baseline == CoVi(**options)
-    assert covi.sequential
-    assert DANNClassifier(with_given=True, layer="fc1", epochs=2)._adaptation().with_given
-
-
-@pytest.mark.parametrize("baseline", RIVALS)
+@pytest.mark.parametrize("baseline", BASELINES)
 def test_defaults_are_those_of_the_baselines(baseline):
     kind = {DANNClassifier: DANN, DeepCoralClassifier: DeepCoral, DeepJDOTClassifier: DeepJDOT, CoViClassifier: CoVi}
-    assert baseline()._adaptation().baseline == kind[baseline]()
+    assert baseline()._method().baseline == kind[baseline]()
+    assert baseline()._method().sequential == (baseline is CoViClassifier)
 
 
 def test_given_domains_join_the_unlabelled_side():
     X, y, domain = table()
-    clf = DANNClassifier(quick(), with_given=True, random_state=0).fit(X, y, sample_domain=domain)
+    clf = DANNClassifier(quick(), method=BaselineMethod(DANN(), with_given=True), random_state=0).fit(
+        X, y, sample_domain=domain
+    )
     assert [(record.name, record.n_samples) for record in clf.path_] == [("1+2", 80)]
 
 
@@ -139,7 +134,9 @@ def test_the_layer_is_the_encoder_of_the_estimator_unless_named():
     X, y, domain = table()
     module = mlp(2, 2, hidden=(8, 8), dropout=0.0, batch_norm=False).double()
     models = [
-        DANNClassifier(quick(module=module, encoder=encoder), layer=layer, random_state=0)
+        DANNClassifier(
+            quick(module=module, encoder=encoder), method=BaselineMethod(DANN(), layer=layer), random_state=0
+        )
         .fit(X, y, sample_domain=domain)
         .decision_function(X)
         for encoder, layer in (("fc1", None), ("input", "fc1"), ("input", None), ("input", "fc2"))
@@ -150,14 +147,14 @@ def test_the_layer_is_the_encoder_of_the_estimator_unless_named():
     assert not np.array_equal(models[0], models[2])
 
 
-def test_the_gate_keeps_a_better_source_model():
+def test_the_decision_keeps_a_better_source_model():
     # Nothing moved, but a huge reversed gradient ruins the features.
     X, y, domain = moving_gaussians((0, 0), n_samples=100).as_samples()
     source = TorchClassifier(epochs=20, device="cpu", random_state=0)
-    clf = DANNClassifier(source, strength=100.0, epochs=40, keep_if_worse=True)
+    clf = DANNClassifier(source, method=BaselineMethod(DANN(strength=100.0), epochs=40), gate=Gate())
     with pytest.warns(AdaptationWarning):
         clf.fit(X, y, sample_domain=domain)
-    assert clf.gate_.keep_source
+    assert clf.decision_.keep_source
     assert np.array_equal(clf.predict(X), clf.source_estimator_.predict(X))
 
 
@@ -177,7 +174,7 @@ except ImportError as error:
 """
 
 
-def test_the_package_needs_no_torch_until_a_rival_is_asked_for():
+def test_the_package_needs_no_torch_until_a_baseline_is_asked_for():
     done = subprocess.run([sys.executable, "-c", WITHOUT_TORCH], capture_output=True, text=True, check=True)
     assert done.stdout == "no torch here\n"
-    assert {baseline.__name__ for baseline in RIVALS} <= set(dir(gradapt))
+    assert {baseline.__name__ for baseline in BASELINES} <= set(dir(gradapt))

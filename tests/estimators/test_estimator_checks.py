@@ -3,15 +3,24 @@
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from gradapt import DirectSelfTraining, GOATClassifier, GradualSelfTrainingClassifier
+from gradapt import (
+    AdaptedClassifier,
+    CarriedLabelsClassifier,
+    DirectSelfTrainingClassifier,
+    GOATClassifier,
+    GradualSelfTrainingClassifier,
+)
+from gradapt.methods import CarriedLabels
 
 
 @parametrize_with_checks(
     [
-        DirectSelfTraining(LogisticRegression()),
+        DirectSelfTrainingClassifier(LogisticRegression()),
         GradualSelfTrainingClassifier(LogisticRegression()),
         GOATClassifier(LogisticRegression()),
         GOATClassifier(),
+        CarriedLabelsClassifier(),
+        AdaptedClassifier(method=CarriedLabels()),
     ]
 )
 def test_scikit_learn_checks(estimator, check):

@@ -18,12 +18,18 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 from sklearn.svm import SVC
 
-from gradapt import DirectSelfTraining, GOATClassifier, GradualSelfTrainingClassifier
+from gradapt import DirectSelfTrainingClassifier, GOATClassifier, GradualSelfTrainingClassifier
 from gradapt.datasets.toy import moving_gaussians, rotated_digits, rotating_moons
-from gradapt.methods import SelfTraining, StepRecord, logit_range
+from gradapt.methods import DirectSelfTraining, GradualSelfTraining, SelfTraining, StepRecord, logit_range
+from gradapt.paths import Transport
 from gradapt.transport import ConfidenceCutoff, PowerMetric, Sinkhorn, Sliced, SmallValueCutoff, UniformCoupling
 
-THREE = [DirectSelfTraining, GradualSelfTrainingClassifier, GOATClassifier]
+
+def self_training(**options):
+    return GradualSelfTraining(SelfTraining(**options))
+
+
+THREE = [DirectSelfTrainingClassifier, GradualSelfTrainingClassifier, GOATClassifier]
 
 
 def flat(sequence):
@@ -68,7 +74,7 @@ def test_works_with(method, model, drift):
         assert clf.predict_log_proba(X).shape == (360, 2)
 
 
-def test_goat_beats_its_rivals_where_the_gap_is_wide():
+def test_goat_beats_the_others_where_the_gap_is_wide():
     """The demo's claim in small: 2 of the 3 methods fail at 60 degrees, GOAT does not."""
     train, held_out = rotated_digits((0, 20, 40, 60)), rotated_digits((0, 60), split="held_out").target
     scores = [method(SVC()).fit_path(train).score(held_out.samples, held_out.labels) for method in THREE]
@@ -116,7 +122,7 @@ def test_the_same_seed_gives_the_same_bytes(method, drift):
 def test_fit_never_edits_parameters(drift):
     X, y, domain = drift
     model = LogisticRegression()
-    clf = GOATClassifier(model, cutoffs=(SmallValueCutoff(),), solver=Sinkhorn())
+    clf = GOATClassifier(model, transport=Transport(Sinkhorn(), cutoffs=(SmallValueCutoff(),)))
     before = clf.get_params()
     clf.fit(X, y, sample_domain=domain)
     assert clf.get_params() == before
@@ -166,7 +172,9 @@ class TestSpaces:
     def test_gradual_self_training_with_and_without_a_frozen_encoder(self, drift, freeze):
         X, y, domain = drift
         model = make_pipeline(StandardScaler(), LogisticRegression())
-        clf = GradualSelfTrainingClassifier(model, freeze_encoder=freeze).fit(X, y, sample_domain=domain)
+        clf = GradualSelfTrainingClassifier(model, method=GradualSelfTraining(freeze_encoder=freeze)).fit(
+            X, y, sample_domain=domain
+        )
         moved = abs(clf.estimator_[0].mean_[0] - X[domain == 0][:, 0].mean()) > 0.5
         assert moved == (not freeze)
 
@@ -226,16 +234,17 @@ class TestOptions:
     @pytest.mark.parametrize(
         "options",
         [
-            {"solver": Sinkhorn(0.05), "cutoffs": (SmallValueCutoff(),)},
-            {"solver": Sinkhorn(0.05), "cutoffs": [SmallValueCutoff(threshold=1e-4), ConfidenceCutoff(0.6)]},
-            {"solver": Sliced()},
-            {"cost": PowerMetric("cityblock")},
-            {"plan_weights": False},
-            {"soft_labels": True},
-            {"confidence": logit_range},
-            {"warm_start": False},
+            {"transport": Transport(Sinkhorn(0.05), cutoffs=(SmallValueCutoff(),))},
+            {"transport": Transport(Sinkhorn(0.05), cutoffs=[SmallValueCutoff(threshold=1e-4), ConfidenceCutoff(0.6)])},
+            {"transport": Transport(Sliced())},
+            {"transport": Transport(cost=PowerMetric("cityblock"))},
+            {"transport": Transport(max_samples=50, seed=3)},
+            {"method": self_training(use_weights=False)},
+            {"method": self_training(soft_labels=True)},
+            {"method": self_training(confidence=logit_range)},
+            {"method": self_training(warm_start=False)},
         ],
-        ids=lambda options: "+".join(options),
+        ids=["thinned", "confident", "sliced", "cost", "sampled", "no weights", "soft", "logit range", "cold"],
     )
     def test_of_goat(self, options, drift):
         X, y, domain = drift
@@ -249,7 +258,9 @@ class TestOptions:
         keep = np.ones(len(y), dtype=bool)
         keep[:50] = False
         fits = [
-            GOATClassifier(n_generated=2, plan_weights=use).fit(X[keep], y[keep], sample_domain=domain[keep])
+            GOATClassifier(n_generated=2, method=self_training(use_weights=use)).fit(
+                X[keep], y[keep], sample_domain=domain[keep]
+            )
             for use in (True, False)
         ]
         assert not np.array_equal(fits[0].decision_function(X), fits[1].decision_function(X))
@@ -257,7 +268,7 @@ class TestOptions:
     def test_a_useless_coupling_is_worse(self):
         train, held_out = rotating_moons((0, 30, 60)), rotating_moons((0, 60), split="held_out").target
         optimal, useless = (
-            GOATClassifier(SVC(), solver=solver).fit_path(train).score(held_out.samples, held_out.labels)
+            GOATClassifier(SVC(), transport=Transport(solver)).fit_path(train).score(held_out.samples, held_out.labels)
             for solver in (None, UniformCoupling())
         )
         assert optimal > useless + 0.2
@@ -278,7 +289,8 @@ class TestOptions:
 
     def test_rounds_of_direct_self_training(self, drift):
         X, y, domain = drift
-        assert len(DirectSelfTraining(n_rounds=3).fit(X, y, sample_domain=domain).path_) == 3
+        method = DirectSelfTraining(GradualSelfTraining(n_rounds=3))
+        assert len(DirectSelfTrainingClassifier(method=method).fit(X, y, sample_domain=domain).path_) == 3
 
     def test_inside_a_grid_search(self, drift):
         X, y, _ = drift
@@ -288,7 +300,7 @@ class TestOptions:
     def test_weights_asked_for_where_there_are_none(self, drift):
         X, y, domain = drift
         keep = np.arange(len(y)) > 20
-        clf = GOATClassifier(KNeighborsClassifier(), plan_weights=True)
+        clf = GOATClassifier(KNeighborsClassifier(), method=self_training(use_weights=True))
         with pytest.raises(ValueError, match="use_weights=False"):
             clf.fit(X[keep], y[keep], sample_domain=domain[keep])
         assert SelfTraining().use_weights is None

@@ -64,9 +64,8 @@ def test_warm_start_continues_from_the_teacher_and_leaves_it_alone(data):
         student = teacher.refit(samples, labels)
     assert all((a == b).all() for a, b in zip(weights, teacher.estimator.coefs_, strict=True))
     assert student.estimator.loss_curve_[0] < teacher.estimator.loss_curve_[0]
-    cold = ScikitLearner(teacher.estimator, CLASSES, warm_start=False)
     with pytest.warns(UserWarning, match="Maximum iterations"):
-        assert cold.refit(samples, labels).estimator.loss_curve_ == teacher.estimator.loss_curve_
+        assert teacher.fit(samples, labels).estimator.loss_curve_ == teacher.estimator.loss_curve_
 
 
 def test_a_warm_network_keeps_learning_on_samples_that_are_harder_than_the_old_ones(rng):
@@ -158,8 +157,8 @@ def test_one_against_one_scores_are_refused(data):
 
 def test_a_model_may_bring_its_own_learner(data):
     class Own(LogisticRegression):
-        def make_learner(self, classes, warm_start):
-            return ScikitLearner(LogisticRegression(), classes[::-1], warm_start)
+        def make_learner(self, classes):
+            return ScikitLearner(LogisticRegression(), classes[::-1])
 
-    assert as_learner(Own(), CLASSES, warm_start=False).classes.tolist() == ["cow", "bee", "ant"]
+    assert as_learner(Own(), CLASSES).classes.tolist() == ["cow", "bee", "ant"]
     assert isinstance(as_learner(LogisticRegression(), CLASSES), ScikitLearner)

@@ -9,11 +9,12 @@ from sklearn.base import clone
 from torch import nn
 
 from gradapt import GOATClassifier, GradualSelfTrainingClassifier
+from gradapt.domains import Interpolated
 from gradapt.errors import InputError
 from gradapt.learners import Learner, as_learner
 from gradapt.learners.torch_classifier import TorchClassifier
 from gradapt.learners.torch_files import load_classifier, save_classifier
-from gradapt.learners.torch_samples import Between, Stored, logits, pick_device
+from gradapt.learners.torch_samples import Stored, logits, pick_device
 from gradapt.learners.torch_steps import Steps, _put_back, _snapshot
 from gradapt.learners.torch_training import Adam, EarlyStopping, Recipe, Trainer
 from gradapt.networks import conv_net, mlp
@@ -145,7 +146,7 @@ def test_other_optimisers_work():
 def test_samples_between_are_the_interpolation():
     x0, x1 = torch.randn(4, 3), torch.randn(5, 3)
     rows, cols = torch.tensor([0, 2, 3]), torch.tensor([4, 1, 1])
-    made = Between(x0, x1, rows, cols, 0.25).take(torch.tensor([2, 0]))
+    made = Interpolated(x0, x1, rows, cols, 0.25).take(torch.tensor([2, 0]))
     assert torch.allclose(made, 0.75 * x0[rows[[2, 0]]] + 0.25 * x1[cols[[2, 0]]])
 
 

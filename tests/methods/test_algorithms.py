@@ -14,15 +14,13 @@ from gradapt.methods import (
     GOAT,
     Adaptation,
     GradualSelfTraining,
-    PathStep,
     SelfTraining,
-    generate_path,
-    given_path,
     logit_range,
     margin,
     pseudo_label,
     top_probability,
 )
+from gradapt.paths import PathStep, Transport, generate_path, given_path
 from gradapt.transport import ConfidenceCutoff, OracleCoupling, Sinkhorn, SmallValueCutoff, wasserstein
 
 
@@ -121,7 +119,7 @@ class TestSelfTraining:
 class TestPath:
     def test_positions_names_and_shifts(self):
         sequence = moving_gaussians((0, 1, 3), n_samples=60)
-        path = generate_path(sequence, 1)
+        path = generate_path(Transport().couple(sequence), 1)
         assert [step.position for step in path.steps] == [0.25, 0.5, 0.75, 1.0]
         assert [step.generated for step in path.steps] == [True, False, True, False]
         assert path.steps[0].domain.name == "0>1@0.50"
@@ -132,37 +130,42 @@ class TestPath:
 
     def test_real_domains_end_each_stretch_untouched(self):
         sequence = moving_gaussians((0, 1, 3), n_samples=40)
-        path = generate_path(sequence, 3)
+        path = generate_path(Transport().couple(sequence), 3)
         assert path.steps[3].domain.samples is sequence[1].samples
         assert path.steps[-1].domain.samples is sequence.target.samples
 
     def test_no_label_but_the_sources_is_on_the_path(self):
-        path = generate_path(moving_gaussians((0, 1, 3), n_samples=40), 2)
+        path = generate_path(Transport().couple(moving_gaussians((0, 1, 3), n_samples=40)), 2)
         assert all(step.domain.labels is None for step in path.steps)
 
     def test_nothing_generated_is_the_given_path(self):
         sequence = moving_gaussians((0, 1, 2), n_samples=40)
-        assert [step.domain.name for step in generate_path(sequence, 0).steps] == ["1", "2"]
-        assert generate_path(sequence, 0).plans == ()
+        coupled = Transport().couple(sequence)
+        assert [step.domain.name for step in generate_path(coupled, 0).steps] == ["1", "2"]
+        assert generate_path(coupled, 0).plans == ()
+        assert [step.shift for step in generate_path(coupled, 0).steps] == pytest.approx(
+            [step.shift for step in given_path(sequence).steps]
+        )
 
     def test_weights_carry_over(self, rng):
         x0, x1 = rng.normal(size=(20, 2)), rng.normal(size=(13, 2))
         w0 = rng.random(20)
-        path = generate_path(DomainSequence([Domain(x0, np.arange(20) % 2, w0), Domain(x1)]), 1)
+        sequence = DomainSequence([Domain(x0, np.arange(20) % 2, w0), Domain(x1)])
+        path = generate_path(Transport().couple(sequence), 1)
         middle = path.steps[0].domain
         assert middle.weights @ middle.samples == pytest.approx(0.5 * w0 @ x0 / w0.sum() + 0.5 * x1.mean(0))
 
     def test_labels_travel_along_the_plans_for_the_confidence_cutoff(self):
         sequence = moving_gaussians((0, 1, 2), n_samples=60)
         cutoffs = (SmallValueCutoff(), ConfidenceCutoff(0.9))
-        path = generate_path(sequence, 1, solver=Sinkhorn(0.05), cutoffs=cutoffs)
+        path = generate_path(Transport(Sinkhorn(0.05), cutoffs=cutoffs).couple(sequence), 1)
         assert all(0 < plan.lost_mass < 0.9 for plan in path.plans)
         assert all(len(plan) <= 120 for plan in path.plans)
 
     @pytest.mark.parametrize("bad", [-1, 2.5, True, "auto", None])
     def test_bad_counts(self, bad):
         with pytest.raises(InputError, match="n_generated"):
-            generate_path(moving_gaussians((0, 1), n_samples=10), bad)
+            GOAT(bad)
 
 
 class TestGOAT:
@@ -172,8 +175,8 @@ class TestGOAT:
         sequence = DomainSequence([Domain(x0, [0, 0, 1, 1]), Domain(x0 + move)])
         step = SelfTraining(drop_fraction=0.0)
         model = LogisticRegression(C=100.0)
-        goat = GOAT(n_generated=5, method=GradualSelfTraining(step)).adapt(fitted(sequence, model), sequence)
-        direct = GOAT(n_generated=0, method=GradualSelfTraining(step)).adapt(fitted(sequence, model), sequence)
+        goat = GOAT(n_generated=5, gradual=GradualSelfTraining(step)).adapt(fitted(sequence, model), sequence)
+        direct = GOAT(n_generated=0, gradual=GradualSelfTraining(step)).adapt(fitted(sequence, model), sequence)
         assert goat.learner.logits(x0 + move).argmax(1).tolist() == [0, 0, 1, 1]
         assert direct.learner.logits(x0 + move).argmax(1).tolist() == [1, 1, 1, 1]
         boundary = -goat.learner.estimator.intercept_[0] / goat.learner.estimator.coef_[0, 0]
@@ -190,7 +193,7 @@ class TestGOAT:
             "true": OracleCoupling(ranks[0], ranks[1]),
             "wrong": OracleCoupling(ids, order),
         }.items():
-            learner = GOAT(14, solver=solver).adapt(fitted(sequence), sequence).learner
+            learner = GOAT(14, transport=Transport(solver)).adapt(fitted(sequence), sequence).learner
             accuracy[name] = np.mean(learner.logits(sequence.target.samples).argmax(1) == sequence.target.labels)
         assert accuracy["true"] > 0.95
         assert accuracy["wrong"] < 0.8
@@ -208,7 +211,7 @@ class TestGOAT:
         class OnlyTheLast:
             """A 'gradual' method of one's own: self-train on the target, ignore the way."""
 
-            def adapt(self, learner, path, on_step=None):
+            def along(self, learner, path, on_step=None):
                 student, record = SelfTraining().step(learner, path.steps[-1], 1)
                 return Adaptation(student, (record,), path.plans)
 

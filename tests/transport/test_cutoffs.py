@@ -64,7 +64,7 @@ def test_a_plan_that_was_cut_can_still_be_interpolated(dense_plan):
         (lambda plan: SmallValueCutoff(threshold=2), r"\[0, 1\)"),
         (lambda plan: SmallValueCutoff(max_entries=0), "at least 1"),
         (lambda plan: ConfidenceCutoff(1.5), r"\[0, 1\]"),
-        (lambda plan: ConfidenceCutoff(0.9).apply(plan), "label_scores"),
+        (lambda plan: ConfidenceCutoff(0.9).apply(plan), "label_shares"),
         (lambda plan: ConfidenceCutoff(0.9).apply(plan, np.ones((3, 2))), "40 rows"),
         (lambda plan: ConfidenceCutoff(1.0).apply(plan, np.ones((40, 2))), "lower the threshold"),
         (lambda plan: interpolate(np.zeros((3, 2)), np.ones((30, 2)), plan, 0.5), "couples 40 with 30"),

@@ -1,6 +1,6 @@
-"""How many domains to generate, chosen without target labels."""
+"""A choice without labels: how many domains to generate."""
 
-from gradapt.choice.choose import CANDIDATES, Choice, carried_labels, choose_n_generated
+from gradapt.choice.generated import CANDIDATES, Choice, ChosenGOAT
 from gradapt.choice.scoring import Scores, score_candidates
 
-__all__ = ["CANDIDATES", "Choice", "Scores", "carried_labels", "choose_n_generated", "score_candidates"]
+__all__ = ["CANDIDATES", "Choice", "ChosenGOAT", "Scores", "score_candidates"]

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -49,9 +50,8 @@ class Scores:
     carried: bool
     missing: tuple[int, ...] = ()
 
-    @property
-    def sentence(self) -> str:
-        """The choice in words."""
+    def sentence(self, classes: Sequence[object] | NDArray[Any] = ()) -> str:
+        """The choice in words; ``classes`` are the names of the columns."""
         shown = ", ".join(f"{number}: {100 * value:.1f} %" for number, value in self.values.items())
         whose = "carried along the plans" if self.carried else "that all candidates give together"
         domains = "1 generated domain" if self.best == 1 else f"{self.best} generated domains"
@@ -60,8 +60,8 @@ class Scores:
             f"({len(self.rows):,} target rows, no target labels; {shown})"
         )
         if self.missing:
-            lost = ", ".join(map(str, self.missing))
-            text += f"; no row was confidently labelled as class number {lost}: whether a model lost it cannot be seen"
+            lost = ", ".join(str(classes[place]) if len(classes) else f"number {place}" for place in self.missing)
+            text += f"; no row was confidently labelled as class {lost}: whether a model lost it cannot be seen"
         return text
 
 

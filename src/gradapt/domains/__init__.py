@@ -1,7 +1,20 @@
-"""The one currency: `Domain` and `DomainSequence`."""
+"""What everything else passes around: `Domain`, `LabelledDomain` and `DomainSequence`."""
 
-from gradapt.domains.domain import Domain
+from gradapt.domains.domain import Domain, LabelledDomain
+from gradapt.domains.samples import Interpolated, is_tensor, take_rows
 from gradapt.domains.sequence import DomainSequence
 from gradapt.domains.windows import ByCount, ByEdges, ByQuantile, ByValue, from_table
 
-__all__ = ["ByCount", "ByEdges", "ByQuantile", "ByValue", "Domain", "DomainSequence", "from_table"]
+__all__ = [
+    "ByCount",
+    "ByEdges",
+    "ByQuantile",
+    "ByValue",
+    "Domain",
+    "DomainSequence",
+    "Interpolated",
+    "LabelledDomain",
+    "from_table",
+    "is_tensor",
+    "take_rows",
+]

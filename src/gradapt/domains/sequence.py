@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, overload
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gradapt.domains.domain import Domain, is_missing
+from gradapt.domains.domain import Domain, LabelledDomain
+from gradapt.domains.labels import is_missing
+from gradapt.domains.samples import take_rows
 from gradapt.errors import InputError
 
 __all__ = ["DomainSequence"]
@@ -31,8 +33,11 @@ class DomainSequence(Sequence[Domain]):
     """
 
     def __init__(self, domains: Iterable[Domain]) -> None:
-        self._domains = tuple(domains)
-        _check_sequence(self._domains)
+        found = tuple(domains)
+        _check_sequence(found)
+        self._source = LabelledDomain.of(found[0])
+        self._domains: tuple[Domain, ...] = (self._source, *found[1:])
+        self._masked: DomainSequence | None = None
 
     @classmethod
     def from_arrays(cls, arrays: Iterable[Any], labels: Any, names: Iterable[str] | None = None) -> DomainSequence:
@@ -56,8 +61,6 @@ class DomainSequence(Sequence[Domain]):
         The lowest value marks the labelled source, the highest the target. Labels of
         the other domains are kept if all are present; use `masked` to drop them.
         """
-        from sklearn.utils import _safe_indexing
-
         n = X.shape[0] if hasattr(X, "shape") else len(X)
         X = X if hasattr(X, "shape") else np.asarray(X)
         order = sorted_domains(sample_domain, n)
@@ -68,7 +71,7 @@ class DomainSequence(Sequence[Domain]):
             own = labels[rows]
             domains.append(
                 Domain(
-                    _safe_indexing(X, rows),
+                    take_rows(X, rows),
                     labels=own if not domains or not is_missing(own).any() else None,
                     weights=None if weights is None else weights[rows],
                     name=name,
@@ -101,9 +104,9 @@ class DomainSequence(Sequence[Domain]):
         return X, np.concatenate(labels), np.repeat(np.arange(len(self)), [len(d) for d in self._domains])
 
     @property
-    def source(self) -> Domain:
+    def source(self) -> LabelledDomain:
         """The first, labelled domain."""
-        return self._domains[0]
+        return self._source
 
     @property
     def target(self) -> Domain:
@@ -117,7 +120,20 @@ class DomainSequence(Sequence[Domain]):
 
     def masked(self) -> DomainSequence:
         """The same domains with every label but the source's removed."""
-        return DomainSequence([self.source, *(domain.without_labels() for domain in self._domains[1:])])
+        if self._masked is None:
+            labelled = any(domain.labels is not None for domain in self._domains[1:])
+            hidden = [domain.without_labels() for domain in self._domains[1:]]
+            # Kept, so that whoever asks twice gets the same domains.
+            self._masked = DomainSequence([self._source, *hidden]) if labelled else self
+        return self._masked
+
+    def each(self, change: Callable[[Domain], Domain]) -> DomainSequence:
+        """The sequence of changed domains, such as encoded or sampled ones."""
+        return DomainSequence([change(domain) for domain in self._domains])
+
+    def ends(self) -> DomainSequence:
+        """Source and target alone."""
+        return self if self.n_given == 0 else DomainSequence([self._source, self.target])
 
     @overload
     def __getitem__(self, index: int) -> Domain: ...
@@ -195,11 +211,3 @@ def _check_sequence(domains: tuple[Domain, ...]) -> None:
                 f"domain {domain.name!r} has samples of shape {domain.samples.shape[1:]} but {first.name!r} has "
                 f"{first.samples.shape[1:]}; all domains must live in one feature space"
             )
-    if first.labels is None:
-        raise InputError(f"the source (domain {first.name!r}) has no labels; the first domain must be labelled")
-    missing = is_missing(first.labels)
-    if missing.any():
-        raise InputError(
-            f"{int(missing.sum())} of {len(first)} labels are missing in the source (domain {first.name!r}); "
-            "drop these rows or label them"
-        )

@@ -12,7 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gradapt.domains.domain import Domain, is_missing
+from gradapt.domains.domain import Domain
+from gradapt.domains.labels import is_missing
 from gradapt.domains.sequence import DomainSequence, sorted_domains
 from gradapt.errors import InputError
 

@@ -4,17 +4,29 @@ from __future__ import annotations
 
 from typing import Any
 
+from gradapt.estimators.base import AdaptedClassifier
 from gradapt.estimators.goat import GOATClassifier
-from gradapt.estimators.self_training import DirectSelfTraining, GradualSelfTrainingClassifier
+from gradapt.estimators.self_training import (
+    CarriedLabelsClassifier,
+    DirectSelfTrainingClassifier,
+    GradualSelfTrainingClassifier,
+)
 
 # These need torch, which may be missing.
-_RIVALS = ("CoViClassifier", "DANNClassifier", "DeepCoralClassifier", "DeepJDOTClassifier")
+_BASELINES = ("CoViClassifier", "DANNClassifier", "DeepCoralClassifier", "DeepJDOTClassifier")
 
-__all__ = ["DirectSelfTraining", "GOATClassifier", "GradualSelfTrainingClassifier", *_RIVALS]
+__all__ = [
+    "AdaptedClassifier",
+    "CarriedLabelsClassifier",
+    "DirectSelfTrainingClassifier",
+    "GOATClassifier",
+    "GradualSelfTrainingClassifier",
+    *_BASELINES,
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _RIVALS:
+    if name not in _BASELINES:
         raise AttributeError(f"module 'gradapt.estimators' has no attribute {name!r}")
     from gradapt.estimators import baselines
 

@@ -1,4 +1,4 @@
-"""What the classifiers share: doors, checks, the gate and fitted attributes."""
+"""`AdaptedClassifier`: any scikit-learn classifier with any method, and perhaps a gate."""
 
 from __future__ import annotations
 
@@ -8,20 +8,22 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from gradapt.checks import check_points
-from gradapt.domains import Domain, DomainSequence
+from gradapt.choice import ChosenGOAT
+from gradapt.domains import DomainSequence
 from gradapt.errors import AdaptationWarning, InputError
 from gradapt.learners import Learner, as_learner
 from gradapt.learners.scikit import fit_weighted
-from gradapt.methods.records import Adaptation, OnStep, StepRecord
+from gradapt.learners.seeding import seed_open
+from gradapt.methods import GOAT, Adaptation, Method, OnStep, SourceOnly, StepRecord
 from gradapt.seeds import as_seed
 from gradapt.transport import Plan
-from gradapt.trust import GateDecision, keep_better
+from gradapt.trust import Decision, Gate
 
 __all__ = ["AdaptedClassifier"]
 
@@ -37,17 +39,72 @@ def _offers(method: str) -> Any:
 
 
 class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """Fits a wrapped classifier on the source and leads it along the domains; subclasses say how."""
+    """A classifier that is fitted on the source and adapted to the target by one method.
 
-    estimator: Any
-    random_state: Any
-    warm_start: bool
-    on_step: OnStep | None
-    keep_if_worse: bool
-    keep_steps: bool
+    Parameters
+    ----------
+    estimator : classifier, optional
+        Any scikit-learn classifier or pipeline; logistic regression by default.
+    method : Method, optional
+        How to adapt, such as ``GOAT(n_generated=2)``; the source model is left alone by default.
+    gate : Gate, optional
+        Keep the source model, with a warning, where a check without target labels speaks
+        against the adapted one (`gradapt.trust`).
+    keep_steps : bool
+        Keep the model of every step in ``step_estimators_``.
+    on_step : callable, optional
+        Called with each `StepRecord` and the learner, for progress displays.
+    random_state : int, generator or None
+        Seeds the wrapped classifier.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The adapted classifier.
+    source_estimator_ : classifier
+        The classifier before adaptation.
+    classes_ : array
+    path_ : list of StepRecord
+        One record for each step.
+    plans_ : list of Plan
+        The plan between each two neighbours, with its certificate, where the method made some.
+    adaptation_ : Adaptation or None
+        Everything that the method returned; None where nothing was adapted.
+    decision_ : Decision or None
+        What the gate found.
+
+    Examples
+    --------
+    >>> from gradapt.methods import CarriedLabels
+    >>> domain = np.repeat([0, 1], 60)
+    >>> y = np.arange(120) % 2
+    >>> X = np.random.default_rng(0).normal(size=(120, 1)) * 0.3 + 3.0 * y[:, None] + 2.0 * domain[:, None]
+    >>> clf = AdaptedClassifier(method=CarriedLabels()).fit(X, y, sample_domain=domain)
+    >>> clf.score(X[domain == 1], y[domain == 1])
+    1.0
+    """
+
     path_: list[StepRecord]
     plans_: list[Plan]
-    gate_: GateDecision | None
+    adaptation_: Adaptation | None
+    decision_: Decision | None
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        *,
+        method: Method | None = None,
+        gate: Gate | None = None,
+        keep_steps: bool = False,
+        on_step: OnStep | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.method = method
+        self.gate = gate
+        self.keep_steps = keep_steps
+        self.on_step = on_step
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any, sample_domain: Any = None, sample_weight: Any = None) -> Self:
         """Fit the classifier on the source and adapt it to the target.
@@ -66,7 +123,8 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         sample_weight : array-like of shape (n_samples,), optional
         """
         if sample_domain is None:
-            return self._fit_plain(X, y, sample_weight)
+            estimator = fit_weighted(self._template(), X, y, sample_weight)
+            return self._fitted(estimator, estimator, estimator.classes_, X)
         sequence = DomainSequence.from_samples(
             X, y, sample_domain, sample_weight, allow_missing=get_tags(self._template()).input_tags.allow_nan
         )
@@ -77,16 +135,11 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         classes = _check_adaptable(sequence)
         sequence = sequence.masked()
         frame = sequence.source.samples
-        on_matrices = self._needs_matrices()
+        method = self._method()
+        on_matrices = self._needs_matrices(method)
         if on_matrices:
-            sequence = DomainSequence([_as_matrix(domain) for domain in sequence])
-        learner = as_learner(self._template(), classes, warm_start=self.warm_start)
-        source = sequence.source
-        assert source.labels is not None
-        codes = np.searchsorted(classes, source.labels)
-        # A learner that cannot weigh refuses weights: they are never dropped in silence.
-        weights = None if source.weights is None or np.ptp(source.weights) == 0 else source.weights
-        learner = learner.fit(source.samples, codes, weights)
+            sequence = sequence.each(lambda domain: domain.with_samples(domain.matrix()))
+        learner = self.fit_source(sequence)
         steps: list[Any] = [learner.estimator] if self.keep_steps else []
 
         def watch(record: StepRecord, student: Learner) -> None:
@@ -95,33 +148,37 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
             if self.on_step is not None:
                 self.on_step(record, student)
 
-        adaptation = self._adapt(learner, sequence, watch)
-        gate = keep_better(sequence, learner, adaptation.learner) if self.keep_if_worse else None
+        # Students are handed out only where somebody wants to see them.
+        wanted = self.keep_steps or self.on_step is not None
+        adaptation = method.adapt(learner, sequence, watch if wanted else None)
+        decision = None if self.gate is None else self.gate.decide(sequence, learner, adaptation.learner)
+        kept = adaptation.learner
+        if decision is not None and decision.keep_source:
+            kept = learner
+            warnings.warn(decision.sentence, AdaptationWarning, stacklevel=2)
         # Nothing is set before everything has worked: a failed fit leaves the old model.
+        self._fitted(kept.estimator, learner.estimator, classes, frame, adaptation, decision)
+        self.step_estimators_ = steps
         # A classifier with a learner of its own was fitted through that, which knows no names of columns.
         self._on_matrices_ = on_matrices or hasattr(learner.estimator, "make_learner")
-        self.source_estimator_ = learner.estimator
-        self.step_estimators_ = steps
-        self.gate_ = gate
-        self.estimator_ = adaptation.learner.estimator
-        if gate is not None and gate.keep_source:
-            self.estimator_ = learner.estimator
-            warnings.warn(gate.sentence, AdaptationWarning, stacklevel=2)
-        self.classes_ = classes
-        self.path_ = list(adaptation.records)
-        self.plans_ = list(adaptation.plans)
-        validate_data(self, frame, skip_check_array=True, reset=True)
         return self
+
+    def fit_source(self, sequence: DomainSequence) -> Learner:
+        """The learner of the wrapped classifier, fitted on the source alone: what a method starts from."""
+        source = sequence.source
+        learner = as_learner(self._template(), source.classes)
+        # A learner that cannot weigh refuses weights: they are never dropped in silence.
+        return learner.fit(source.samples, source.codes(), source.uneven_weights)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels of new samples, by the adapted classifier."""
-        X = self._at_the_door(X)
+        X = self._checked(X)
         return np.asarray(self.estimator_.predict(X))
 
     @_offers("predict_proba")  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Class probabilities, one column for each of ``classes_``."""
-        X = self._at_the_door(X)
+        X = self._checked(X)
         known = self.estimator_.classes_
         probabilities = np.asarray(self.estimator_.predict_proba(X))
         if len(known) == len(self.classes_):
@@ -140,7 +197,7 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
     @_offers("decision_function")  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Scores of the adapted classifier."""
-        X = self._at_the_door(X)
+        X = self._checked(X)
         return np.asarray(self.estimator_.decision_function(X))
 
     def __sklearn_tags__(self) -> Any:
@@ -151,35 +208,54 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         tags.classifier_tags.poor_score = inner.classifier_tags.poor_score
         return tags
 
-    def _adapt(self, learner: Learner, sequence: DomainSequence, on_step: OnStep) -> Adaptation:
-        raise NotImplementedError
+    def _method(self) -> Method:
+        """The method, or the one that a class has by default."""
+        method = self._default_method() if self.method is None else self.method
+        if not isinstance(method, Method):
+            raise InputError(f"method must be a value such as GOAT() or GradualSelfTraining(), got {method!r}")
+        return method
 
-    def _needs_matrices(self) -> bool:
-        """Whether samples of different domains are mixed, so that data frames must become arrays."""
-        return False
+    def _default_method(self) -> Method:
+        return SourceOnly()
 
-    def _template(self) -> Any:
+    def _default_estimator(self) -> Any:
         from sklearn.linear_model import LogisticRegression
 
-        estimator = LogisticRegression(max_iter=1000) if self.estimator is None else clone(self.estimator)
-        if self.random_state is not None:
-            _seed(estimator, as_seed(self.random_state))
-        return estimator
+        return LogisticRegression(max_iter=1000)
 
-    def _fit_plain(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        estimator = self._template()
-        estimator = fit_weighted(estimator, X, y, sample_weight)
+    def _template(self) -> Any:
+        estimator = self._default_estimator() if self.estimator is None else clone(self.estimator)
+        return estimator if self.random_state is None else seed_open(estimator, as_seed(self.random_state))
+
+    def _needs_matrices(self, method: Method) -> bool:
+        """Whether samples of different domains are mixed in the input space: data frames must then become arrays."""
+        goat = method.goat if isinstance(method, ChosenGOAT) else method
+        if not isinstance(goat, GOAT):
+            return False
+        has_encoder = isinstance(self.estimator, Pipeline) and len(self.estimator.steps) > 1
+        # A classifier with a learner of its own encodes whatever samples it takes, such as images.
+        has_encoder = has_encoder or hasattr(self.estimator, "make_learner")
+        return not (has_encoder and goat.feature_space)
+
+    def _fitted(
+        self,
+        estimator: Any,
+        source: Any,
+        classes: NDArray[Any],
+        samples: Any,
+        adaptation: Adaptation | None = None,
+        decision: Decision | None = None,
+    ) -> Self:
+        self.estimator_, self.source_estimator_, self.classes_ = estimator, source, classes
+        self.adaptation_, self.decision_ = adaptation, decision
+        self.path_ = [] if adaptation is None else list(adaptation.records)
+        self.plans_ = [] if adaptation is None else list(adaptation.plans)
+        self.step_estimators_ = [source] if self.keep_steps else []
         self._on_matrices_ = False
-        self.gate_ = None
-        self.source_estimator_ = estimator
-        self.step_estimators_ = [estimator] if self.keep_steps else []
-        self.estimator_, self.classes_ = estimator, estimator.classes_
-        self.path_ = []
-        self.plans_ = []
-        validate_data(self, X, skip_check_array=True, reset=True)
+        validate_data(self, samples, skip_check_array=True, reset=True)
         return self
 
-    def _at_the_door(self, X: Any) -> Any:
+    def _checked(self, X: Any) -> Any:
         check_is_fitted(self, "estimator_")
         if hasattr(X, "columns"):
             validate_data(self, X, skip_check_array=True, reset=False)
@@ -193,7 +269,6 @@ def _check_adaptable(sequence: DomainSequence) -> NDArray[Any]:
     if not isinstance(sequence, DomainSequence):
         raise InputError(f"fit_path takes a DomainSequence, got {type(sequence).__name__}; fit(X, y, ...) takes arrays")
     source = sequence.source
-    assert source.labels is not None
     for domain in sequence:
         if len(domain) < 2:
             raise InputError(
@@ -201,7 +276,7 @@ def _check_adaptable(sequence: DomainSequence) -> NDArray[Any]:
                 "merge it with a neighbour or leave it out"
             )
     check_classification_targets(source.labels)
-    classes = np.unique(source.labels)
+    classes = source.classes
     if len(classes) < 2:
         raise InputError(
             f"the source (domain {source.name!r}) has the single class {classes[0]!r}; "
@@ -213,17 +288,3 @@ def _check_adaptable(sequence: DomainSequence) -> NDArray[Any]:
             "measured quantity? A classifier needs several samples of each class"
         )
     return classes
-
-
-def _as_matrix(domain: Domain) -> Domain:
-    return domain.with_samples(check_points(domain.samples, f"domain {domain.name!r}: samples"))
-
-
-def _seed(estimator: Any, seed: int) -> None:
-    """Set every ``random_state`` parameter that the user left open."""
-    names = [name for name, value in estimator.get_params(deep=True).items() if _is_open_seed(name, value)]
-    estimator.set_params(**dict.fromkeys(names, seed % 2**31))
-
-
-def _is_open_seed(name: str, value: Any) -> bool:
-    return value is None and (name == "random_state" or name.endswith("__random_state"))

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
-from sklearn.pipeline import Pipeline
-
-from gradapt.choice import CANDIDATES, Choice, choose_n_generated
-from gradapt.choice.choose import OnCandidate
-from gradapt.domains import DomainSequence
+from gradapt.choice import Choice, ChosenGOAT
 from gradapt.errors import InputError
 from gradapt.estimators.base import AdaptedClassifier
-from gradapt.learners import Learner
-from gradapt.methods import GOAT, Adaptation, GradualMethod, GradualSelfTraining, SelfTraining, top_probability
-from gradapt.methods.pseudo_labels import Confidence
-from gradapt.methods.records import OnStep
+from gradapt.methods import GOAT, GradualMethod, GradualSelfTraining, Method, OnStep
+from gradapt.paths import Transport
+from gradapt.trust import Gate
 
 __all__ = ["GOATClassifier"]
 
@@ -28,43 +23,27 @@ class GOATClassifier(AdaptedClassifier):
         Any scikit-learn classifier or pipeline; logistic regression by default. In a
         pipeline, all steps but the last are the encoder in whose space domains are generated.
     n_generated : int or "auto"
-        Domains generated between each two neighbouring domains. "auto" runs every number in
-        ``candidates`` on the same plans and keeps the one that fits best the labels that the
-        plans carry to the target (`gradapt.choice`, no target labels).
-    candidates : sequence of int
-        What "auto" chooses from.
-    solver : Solver, optional
-        Optimal transport solver, such as ``Sinkhorn(epsilon=0.05)``; exact by default.
-    cost : Cost or callable, optional
-        Transport cost; squared Euclidean by default.
-    cutoffs : sequence of Cutoff
-        Applied to each plan, such as ``(SmallValueCutoff(),)`` after Sinkhorn.
-    plan_weights : bool or None
-        Weigh the loss by the plan's mass. None: where the classifier takes weights.
+        Domains generated between each two neighbouring domains. "auto" runs 0 to 4 on the same
+        plans and keeps the number that fits best the labels that the plans carry to the target
+        (`gradapt.choice.ChosenGOAT`, no target labels).
+    transport : Transport, optional
+        How neighbours are coupled: solver, cost, cutoffs, number of samples; exact by default.
+    method : GradualMethod, optional
+        What runs along the generated path, such as
+        ``GradualSelfTraining(SelfTraining(drop_fraction=0.2))``.
     feature_space : bool
         False generates in the input space and adapts the whole pipeline.
-    method : GradualMethod, optional
-        What runs along the generated path instead of gradual self-training; the
-        self-training parameters then have no effect.
-    on_candidate : callable, optional
-        With "auto", called with the number and the `Adaptation` of each candidate once it is done.
-    drop_fraction, soft_labels, warm_start, confidence, keep_if_worse, keep_steps, on_step, random_state
-        As for `DirectSelfTraining`. With "auto", ``on_step`` and ``keep_steps`` see the steps of
+    gate, keep_steps, on_step, random_state
+        As for `AdaptedClassifier`. With "auto", ``on_step`` and ``keep_steps`` see the steps of
         the chosen number alone, once it is chosen.
 
     Attributes
     ----------
-    estimator_, source_estimator_, classes_
-        As for `DirectSelfTraining`.
-    path_ : list of StepRecord
-        One record for each generated and given domain on the way.
-    plans_ : list of Plan
-        The plan between each two neighbours, with its certificate.
-    gate_ : GateDecision or None
-        What ``keep_if_worse`` found.
+    estimator_, source_estimator_, classes_, path_, plans_, adaptation_, decision_
+        As for `AdaptedClassifier`.
     n_generated_ : int
         The number that was used; 0 where there were no domains to adapt along.
-    selection_ : Choice or None
+    choice_ : Choice or None
         With "auto", the scores of all candidates and the choice in words.
 
     Examples
@@ -82,94 +61,45 @@ class GOATClassifier(AdaptedClassifier):
     True
     """
 
-    n_generated_: int
-    selection_: Choice | None
-
     def __init__(
         self,
         estimator: Any = None,
         *,
         n_generated: int | Literal["auto"] = 4,
-        candidates: Any = CANDIDATES,
-        solver: Any = None,
-        cost: Any = None,
-        cutoffs: Any = (),
-        plan_weights: bool | None = None,
-        feature_space: bool = True,
+        transport: Transport | None = None,
         method: GradualMethod | None = None,
-        drop_fraction: float = 0.1,
-        soft_labels: bool = False,
-        warm_start: bool = True,
-        confidence: Confidence = top_probability,
-        keep_if_worse: bool = False,
+        feature_space: bool = True,
+        gate: Gate | None = None,
         keep_steps: bool = False,
         on_step: OnStep | None = None,
-        on_candidate: OnCandidate | None = None,
         random_state: Any = None,
     ) -> None:
-        self.estimator = estimator
+        super().__init__(estimator, gate=gate, keep_steps=keep_steps, on_step=on_step, random_state=random_state)
         self.n_generated = n_generated
-        self.candidates = candidates
-        self.solver = solver
-        self.cost = cost
-        self.cutoffs = cutoffs
-        self.plan_weights = plan_weights
+        self.transport = transport
+        self.method: Any = method
         self.feature_space = feature_space
-        self.method = method
-        self.drop_fraction = drop_fraction
-        self.soft_labels = soft_labels
-        self.warm_start = warm_start
-        self.confidence = confidence
-        self.keep_if_worse = keep_if_worse
-        self.keep_steps = keep_steps
-        self.on_step = on_step
-        self.on_candidate = on_candidate
-        self.random_state = random_state
 
-    def fit_path(self, sequence: DomainSequence) -> Self:
-        """Fit on the source of a `DomainSequence` and adapt along it; labels but the source's are ignored."""
-        try:
-            super().fit_path(sequence)
-            choice: Choice | None = self.__dict__.get("_choice")
-        finally:
-            self.__dict__.pop("_choice", None)
-        self.selection_ = choice
-        self.n_generated_ = int(self.n_generated) if choice is None else choice.n_generated
-        return self
+    @property
+    def choice_(self) -> Choice | None:
+        choice: Choice | None = None if self.adaptation_ is None else self.adaptation_.choice
+        return choice
 
-    def _adapt(self, learner: Learner, sequence: DomainSequence, on_step: OnStep) -> Adaptation:
+    @property
+    def n_generated_(self) -> int:
+        if self.adaptation_ is None:
+            return 0
+        return int(self.n_generated) if self.choice_ is None else self.choice_.n_generated
+
+    def _method(self) -> Method:
         if isinstance(self.n_generated, str) and self.n_generated != "auto":
             raise InputError(f"n_generated must be a whole number >= 0 or 'auto', got {self.n_generated!r}")
-        method = self.method
-        if method is None:
-            step = SelfTraining(self.drop_fraction, self.soft_labels, self.plan_weights, self.confidence)
-            method = GradualSelfTraining(step)
-        cutoffs = tuple(self.cutoffs)
-        if self.n_generated != "auto":
-            goat = GOAT(self.n_generated, method, self.feature_space, self.solver, self.cost, cutoffs)
-            return goat.adapt(learner, sequence, on_step)
-        self._choice = choose_n_generated(
-            learner,
-            sequence,
-            self.candidates,
-            method=method,
-            feature_space=self.feature_space,
-            solver=self.solver,
-            cost=self.cost,
-            cutoffs=cutoffs,
-            # The students of all candidates are held only where somebody wants to see the chosen ones.
-            on_step=on_step if self.keep_steps or self.on_step is not None else None,
-            on_candidate=self.on_candidate,
-        )
-        return self._choice.adaptation
-
-    def _fit_plain(self, X: Any, y: Any, sample_weight: Any) -> Self:
-        super()._fit_plain(X, y, sample_weight)
-        self.selection_, self.n_generated_ = None, 0
-        return self
-
-    def _needs_matrices(self) -> bool:
-        has_encoder = isinstance(self.estimator, Pipeline) and len(self.estimator.steps) > 1
-        # A classifier with a learner of its own encodes whatever samples it takes, such as images.
-        has_encoder = has_encoder or hasattr(self.estimator, "make_learner")
-        return not (has_encoder and self.feature_space)
+        gradual = GradualSelfTraining() if self.method is None else self.method
+        if not isinstance(gradual, GradualMethod):
+            raise InputError(f"method must run along a path, such as GradualSelfTraining(), got {gradual!r}")
+        transport = Transport() if self.transport is None else self.transport
+        if not isinstance(transport, Transport):
+            raise InputError(f"transport must be a value such as Transport(solver=Sinkhorn()), got {transport!r}")
+        auto = self.n_generated == "auto"
+        goat = GOAT(0 if auto else self.n_generated, gradual, transport, self.feature_space)  # type: ignore[arg-type]
+        return ChosenGOAT(goat) if auto else goat

@@ -7,6 +7,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from gradapt.errors import InputError
+
 __all__ = ["Learner", "as_learner"]
 
 
@@ -58,15 +60,18 @@ class Learner(Protocol):
         ...
 
 
-def as_learner(estimator: Any, classes: NDArray[Any], *, warm_start: bool = True) -> Learner:
+def as_learner(estimator: Any, classes: NDArray[Any]) -> Learner:
     """The learner of a classifier: its own, if it brings one, or the scikit-learn adapter.
 
-    A classifier brings its own with a method ``make_learner(classes, warm_start=...)``.
+    A classifier brings its own with a method ``make_learner(classes)``.
     """
     if hasattr(estimator, "make_learner"):
-        learner = estimator.make_learner(classes, warm_start=warm_start)
-        assert isinstance(learner, Learner)
+        learner = estimator.make_learner(classes)
+        if not isinstance(learner, Learner):
+            raise InputError(
+                f"{type(estimator).__name__}.make_learner must return a Learner, got {type(learner).__name__}"
+            )
         return learner
     from gradapt.learners.scikit import ScikitLearner
 
-    return ScikitLearner(estimator, classes, warm_start)
+    return ScikitLearner(estimator, classes)

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 
+from gradapt.domains import take_rows
 from gradapt.errors import InputError
 
 __all__ = ["ScikitLearner", "fit_weighted"]
@@ -32,13 +32,10 @@ class ScikitLearner:
     classes : array
         All classes of the problem. A model that has seen only some of them gives the
         others the lowest score.
-    warm_start : bool
-        Continue from the model's coefficients where the classifier can.
     """
 
     estimator: Any
     classes: NDArray[Any]
-    warm_start: bool = True
 
     @property
     def takes_weights(self) -> bool:
@@ -50,7 +47,7 @@ class ScikitLearner:
     def refit(self, samples: Any, labels: NDArray[Any], weights: NDArray[np.float64] | None = None) -> Self:
         model = self.estimator
         present = labels if labels.ndim == 1 else np.flatnonzero((labels > 0).any(axis=0))
-        if not (self.warm_start and _continues(model) and set(self.classes[present]) == set(model.classes_)):
+        if not (_continues(model) and set(self.classes[present]) == set(model.classes_)):
             return self.fit(samples, labels, weights)
         return self._trained(_copy_with_state(model), samples, labels, weights)
 
@@ -117,7 +114,7 @@ def _spread_soft_labels(
     rows, labels = np.nonzero(shares > 1e-3)
     share = shares[rows, labels]
     total = share if weights is None else share * weights[rows]
-    return _safe_indexing(samples, rows), labels.astype(np.int64), total
+    return take_rows(samples, rows), labels.astype(np.int64), total
 
 
 def _log_probabilities(model: Any, samples: Any) -> NDArray[np.float64]:

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import nn
 
+from gradapt.checks import check_weights
 from gradapt.errors import InputError
 from gradapt.learners.torch_learner import TorchLearner
 from gradapt.learners.torch_samples import dtype_of, pick_device
@@ -104,7 +105,7 @@ class TorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(f"TorchClassifier needs samples of at least 2 classes, got one class: {classes[0]!r}")
-        weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        weights = None if sample_weight is None else check_weights(sample_weight, len(X), "sample_weight")
         learner = self.make_learner(classes).fit(X, codes, weights)
         self.module_, self.classes_ = learner.trained, classes
         return self
@@ -123,7 +124,7 @@ class TorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         scores = self._scores(X)
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
-    def make_learner(self, classes: NDArray[Any], *, warm_start: bool = True) -> TorchLearner:
+    def make_learner(self, classes: NDArray[Any]) -> TorchLearner:
         """The `Learner` of this classifier, trained if the classifier is."""
         recipe = Recipe(self.epochs, self.batch_size, self.optimiser or Adam(1e-3, 0.0), self.early_stopping)
         refit = recipe if self.refit_epochs is None else Recipe(
@@ -137,7 +138,6 @@ class TorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             device=pick_device(self.device),
             seed=as_seed(self.random_state),
             encoder_layer=self.encoder,
-            warm_start=warm_start,
             owner=self,
             module=getattr(self, "module_", None),
         )

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from copy import deepcopy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from gradapt.errors import InputError
-from gradapt.learners.torch_samples import Stored, as_tensor, dtype_of, encode, logits
+from gradapt.learners.torch_pool import TrainerPool
+from gradapt.learners.torch_samples import as_rows, as_tensor, dtype_of, encode, logits
 from gradapt.learners.torch_training import Recipe, Trainer, seeded
 from gradapt.networks import INPUT, split
 from gradapt.seeds import derive_seed
@@ -37,14 +38,16 @@ class TorchLearner:
     seed : int
     encoder_layer : str
         Where `head` and `encode` cut the module.
-    warm_start : bool
-        Whether `refit` goes on from this learner's weights.
     owner : object
         The classifier this learner belongs to; its `estimator` is derived from it.
     module : nn.Module or None
         The trained module; None before training.
     step : int
         How often the module was refitted; gives each training its own random stream.
+    new_head : TorchLearner or None
+        A head that stands in for the module's own behind the encoder.
+    trainers : TrainerPool
+        Shared with every learner that descends from this one.
     """
 
     build: Any
@@ -54,10 +57,11 @@ class TorchLearner:
     device: torch.device
     seed: int = 0
     encoder_layer: str = INPUT
-    warm_start: bool = True
     owner: Any = None
     module: nn.Module | None = None
     step: int = 0
+    new_head: TorchLearner | None = None
+    trainers: TrainerPool = field(default_factory=TrainerPool, repr=False)
 
     takes_weights = True
 
@@ -68,82 +72,80 @@ class TorchLearner:
             return self.owner
         return self.owner.with_module(self.trained, self.classes) if self.owner is not None else self.trained
 
-    @property
+    @cached_property
     def trained(self) -> nn.Module:
-        if self.module is None:
-            raise InputError("this learner is not trained yet; call fit first")
-        return self.module
+        """The trained module, encoder and head in one."""
+        if self.new_head is None:
+            return self._body
+        return joined(self._body, self.encoder_layer, self.new_head.trained)
 
     def fit(self, samples: Any, labels: NDArray[Any], weights: NDArray[np.float64] | None = None) -> TorchLearner:
         with seeded(derive_seed(self.seed, "weights"), torch.device("cpu")):
             module = self.build(tuple(samples.shape[1:]), len(self.classes)).to(self.device)
-        x = as_tensor(samples, self.device, dtype_of(module))
-        train(module, self.recipe, x, labels, weights, seed=derive_seed(self.seed, "fit"))
-        return replace(self, module=module, step=0)
+        module.sample_shape = tuple(samples.shape[1:])
+        trained = self._trained_copy(module, self.recipe, "fit", samples, labels, weights)
+        return replace(self, module=trained, step=0, new_head=None)
 
     def refit(self, samples: Any, labels: NDArray[Any], weights: NDArray[np.float64] | None = None) -> TorchLearner:
-        if not self.warm_start:
-            return replace(self.fit(samples, labels, weights), step=self.step + 1)
-        module = deepcopy(self.trained)
-        seed = derive_seed(self.seed, "refit", self.step)
-        x = as_tensor(samples, self.device, dtype_of(module))
-        train(module, self.refit_recipe, x, labels, weights, seed=seed)
-        return replace(self, module=module, step=self.step + 1)
+        trained = self._trained_copy(self.trained, self.refit_recipe, "refit", samples, labels, weights)
+        return replace(self, module=trained, step=self.step + 1, new_head=None)
 
     def logits(self, samples: Any) -> NDArray[np.float64]:
-        scores = logits(self.trained, self._stored(samples)).double().cpu().numpy()
+        scores = logits(self.trained, as_rows(samples, self.device, dtype_of(self.trained))).double().cpu().numpy()
         if not np.isfinite(scores).all():
             raise InputError("the network gave scores that are not finite; rescale the features or lower the step size")
         return np.asarray(scores)
 
-    def encode(self, samples: Any) -> Any:
+    def encode(self, samples: Any) -> Tensor:
+        """Features that the head works on, one row per sample, as a tensor on the learner's device."""
         if self._is_all_head():
-            return samples if sp.issparse(samples) else np.asarray(samples)
-        front, _ = split(self.trained, self.encoder_layer)
-        return encode(front, self._stored(samples)).cpu().numpy()
+            return as_tensor(samples, self.device, dtype_of(self._body))
+        front, _ = split(self._body, self.encoder_layer)
+        return encode(front, as_rows(samples, self.device, dtype_of(self._body)))
 
     def head(self) -> TorchLearner:
+        if self.new_head is not None:
+            return self.new_head
         if self._is_all_head():
             return self
-        _, back = split_for_features(self.trained, self.encoder_layer, self._sample_shape())
+        _, back = split_for_features(self._body, self.encoder_layer, self._sample_shape())
         return replace(self, module=back, encoder_layer=INPUT, owner=None, step=0)
 
     def with_head(self, head: TorchLearner) -> TorchLearner:
         if self._is_all_head():
             return replace(self, module=head.trained, step=head.step)
-        module = joined(self.trained, self.encoder_layer, head.trained)
-        return replace(self, module=module, step=head.step)
+        return replace(self, new_head=head, step=head.step)
+
+    @property
+    def _body(self) -> nn.Module:
+        if self.module is None:
+            raise InputError("this learner is not trained yet; call fit first")
+        return self.module
+
+    def _trained_copy(
+        self, module: nn.Module, recipe: Recipe, purpose: str, samples: Any, labels: Any, weights: Any
+    ) -> nn.Module:
+        """A copy of the module, trained on; what is captured for one training serves the next of its kind."""
+        # Whole networks and heads have different shapes; all of one kind in a family have the same.
+        kind = "whole" if self.owner is not None else "head"
+        trainer = self.trainers.get((purpose, kind), module, lambda own: Trainer(own, recipe))
+        rows = as_rows(samples, self.device, dtype_of(module))
+        codes = torch.as_tensor(np.ascontiguousarray(labels), device=self.device)
+        codes = codes.to(dtype_of(module) if codes.ndim == 2 else torch.int64)
+        shares = None if weights is None else torch.as_tensor(weights, dtype=dtype_of(module), device=self.device)
+        seed = derive_seed(self.seed, "fit") if purpose == "fit" else derive_seed(self.seed, "refit", self.step)
+        trainer.train(rows, torch.arange(len(rows), device=self.device), codes, shares, seed=seed)
+        return deepcopy(trainer.module)
 
     def _is_all_head(self) -> bool:
         """Whether nothing is in front of the head, not even a flattening of images."""
         return self.encoder_layer == INPUT and len(self._sample_shape()) == 1
 
-    def _stored(self, samples: Any) -> Stored:
-        return Stored(as_tensor(samples, self.device, dtype_of(self.trained)))
-
     def _sample_shape(self) -> tuple[int, ...]:
-        shape = getattr(self.trained, "sample_shape", None)
+        shape = getattr(self._body, "sample_shape", None)
         if shape is None:
             raise InputError("the shape of the samples is unknown; train the learner with fit first")
         return tuple(shape)
-
-
-def train(
-    module: nn.Module,
-    recipe: Recipe,
-    samples: Tensor,
-    labels: NDArray[Any],
-    weights: NDArray[np.float64] | None,
-    *,
-    seed: int,
-) -> int:
-    """Train a module in place on all samples; returns the number of epochs."""
-    codes = torch.as_tensor(np.ascontiguousarray(labels), device=samples.device)
-    codes = codes.to(samples.dtype if codes.ndim == 2 else torch.int64)
-    shares = None if weights is None else torch.as_tensor(weights, dtype=samples.dtype, device=samples.device)
-    module.sample_shape = tuple(samples.shape[1:])  # type: ignore[assignment]
-    rows = torch.arange(len(samples), device=samples.device)
-    return Trainer(module, recipe).train(Stored(samples), rows, codes, shares, seed=seed)
 
 
 def split_for_features(module: nn.Module, layer: str, sample_shape: tuple[int, ...]) -> tuple[nn.Module, nn.Module]:

@@ -10,16 +10,17 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from gradapt.domains import Interpolated
 from gradapt.errors import InputError
 
-__all__ = ["Between", "Samples", "Stored", "encode", "logits", "pick_device"]
+__all__ = ["Samples", "Stored", "as_rows", "as_tensor", "dtype_of", "encode", "logits", "pick_device"]
 
 # Forward passes without gradients take about this many input values at a time.
 _FORWARD_VALUES = 2**27
 
 
 class Samples(Protocol):
-    """Rows on a device."""
+    """Rows on a device, stored or interpolated."""
 
     def __len__(self) -> int: ...
 
@@ -55,36 +56,6 @@ class Stored:
         return self.values.index_select(0, rows)
 
 
-@dataclass(frozen=True, eq=False)
-class Between:
-    """Rows ``(1 - position) * x0[rows] + position * x1[cols]``, formed when they are taken.
-
-    A generated domain so costs two index vectors instead of a copy of the features.
-    """
-
-    x0: Tensor
-    x1: Tensor
-    rows: Tensor
-    cols: Tensor
-    position: float
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    @property
-    def device(self) -> torch.device:
-        return self.x0.device
-
-    @property
-    def sample_shape(self) -> tuple[int, ...]:
-        return tuple(self.x0.shape[1:])
-
-    def take(self, rows: Tensor) -> Tensor:
-        start = self.x0.index_select(0, self.rows.index_select(0, rows))
-        end = self.x1.index_select(0, self.cols.index_select(0, rows))
-        return start.mul_(1.0 - self.position).add_(end, alpha=self.position)
-
-
 def pick_device(name: str = "auto") -> torch.device:
     """The device of a name; ``auto`` is CUDA where there is one.
 
@@ -112,6 +83,14 @@ def as_tensor(samples: Any, device: torch.device, dtype: torch.dtype = torch.flo
     return torch.from_numpy(array if array.flags.writeable else array.copy()).to(device=device, dtype=dtype)
 
 
+def as_rows(samples: Any, device: torch.device, dtype: torch.dtype = torch.float32) -> Samples:
+    """Any samples as rows on the device; those on a geodesic there stay to be formed."""
+    if isinstance(samples, Interpolated):
+        x0, x1 = as_tensor(samples.x0, device, dtype), as_tensor(samples.x1, device, dtype)
+        return Interpolated.of(x0, x1, samples.rows, samples.cols, samples.position)
+    return Stored(as_tensor(samples, device, dtype))
+
+
 def dtype_of(module: nn.Module) -> torch.dtype:
     """The floating type that a module computes in.
 
@@ -132,15 +111,16 @@ def logits(module: nn.Module, samples: Samples) -> Tensor:
 def encode(module: nn.Module, samples: Samples) -> Tensor:
     """Outputs of an encoder for all samples, flattened to one row per sample."""
     module.eval()
-    out: Tensor | None = None
-    start = 0
-    for part in _parts(samples):
+    parts = _parts(samples)
+    first: Tensor = module(next(parts)).flatten(1)
+    # Filled part by part: a second copy of all features might not fit.
+    out = first.new_empty((len(samples), first.shape[1]))
+    out[: len(first)] = first
+    start = len(first)
+    for part in parts:
         features = module(part).flatten(1)
-        if out is None:
-            out = features.new_empty((len(samples), features.shape[1]))
         out[start : start + len(features)] = features
         start += len(features)
-    assert out is not None
     return out
 
 

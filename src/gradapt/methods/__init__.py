@@ -1,26 +1,27 @@
-"""Self-training, gradual self-training and GOAT, as values; `gradapt.estimators` has the scikit-learn classifiers."""
+"""Every way to adapt, each a frozen value with `adapt(learner, sequence)`; `gradapt.estimators` has the classifiers."""
 
+from gradapt.methods.adaptation import Adaptation, GradualMethod, Method, OnStep, StepRecord
+from gradapt.methods.carried_labels import CarriedLabels
 from gradapt.methods.goat import GOAT
-from gradapt.methods.gradual import GradualMethod, GradualSelfTraining
+from gradapt.methods.gradual import DirectSelfTraining, GradualSelfTraining
 from gradapt.methods.pseudo_labels import PseudoLabels, logit_range, margin, pseudo_label, top_probability
-from gradapt.methods.records import Adaptation, StepRecord
 from gradapt.methods.self_training import SelfTraining
-from gradapt.paths.path import Path, PathStep, generate_path, given_path, make_plans
+from gradapt.methods.source_only import SourceOnly
 
 __all__ = [
     "GOAT",
     "Adaptation",
+    "CarriedLabels",
+    "DirectSelfTraining",
     "GradualMethod",
     "GradualSelfTraining",
-    "Path",
-    "PathStep",
+    "Method",
+    "OnStep",
     "PseudoLabels",
     "SelfTraining",
+    "SourceOnly",
     "StepRecord",
-    "generate_path",
-    "given_path",
     "logit_range",
-    "make_plans",
     "margin",
     "pseudo_label",
     "top_probability",

@@ -6,13 +6,13 @@ import time
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.utils import _safe_indexing
 
+from gradapt.checks import check_fraction
 from gradapt.errors import InputError
 from gradapt.learners import Learner
+from gradapt.methods.adaptation import StepRecord
 from gradapt.methods.pseudo_labels import Confidence, pseudo_label, top_probability
-from gradapt.methods.records import StepRecord
-from gradapt.paths.path import PathStep
+from gradapt.paths import PathStep
 
 __all__ = ["SelfTraining"]
 
@@ -32,12 +32,18 @@ class SelfTraining:
         plan). None: where the classifier takes weights.
     confidence : callable
         From logits to a confidence for each sample.
+    warm_start : bool
+        Start each student from its teacher where the classifier can; otherwise from scratch.
     """
 
     drop_fraction: float = 0.1
     soft_labels: bool = False
     use_weights: bool | None = None
     confidence: Confidence = top_probability
+    warm_start: bool = True
+
+    def __post_init__(self) -> None:
+        check_fraction(self.drop_fraction, "drop_fraction")
 
     def step(self, teacher: Learner, step: PathStep, number: int) -> tuple[Learner, StepRecord]:
         """Train a student on one domain; returns it with the record of the step."""
@@ -52,26 +58,11 @@ class SelfTraining:
         else:
             chosen = np.flatnonzero(kept)
             targets = labels.shares[chosen] if self.soft_labels else labels.labels[chosen]
-            weights = self._weights(teacher, domain.weights)
-            student = teacher.refit(
-                _safe_indexing(domain.samples, chosen), targets, None if weights is None else weights[chosen]
-            )
+            weights = self._weights(teacher, domain.uneven_weights)
+            train = teacher.refit if self.warm_start else teacher.fit
+            student = train(domain.take(chosen).samples, targets, None if weights is None else weights[chosen])
         after = student.logits(domain.samples).argmax(axis=1)
-        counts = np.bincount(labels.labels, minlength=len(teacher.classes))
-        record = StepRecord(
-            step=number,
-            name=domain.name,
-            position=step.position,
-            generated=step.generated,
-            n_samples=len(domain),
-            kept_fraction=float(kept.mean()),
-            mean_confidence=float(labels.confidence.mean()),
-            changed_fraction=float((after != labels.labels).mean()),
-            class_shares=tuple(float(count / len(domain)) for count in counts),
-            shift=step.shift,
-            seconds=time.perf_counter() - started,
-        )
-        return student, record
+        return student, StepRecord.of(number, step, labels, after, started)
 
     def _weights(self, teacher: Learner, weights: np.ndarray | None) -> np.ndarray | None:
         if weights is None or self.use_weights is False:
@@ -83,4 +74,4 @@ class SelfTraining:
                     "choose another classifier or use_weights=False"
                 )
             return None
-        return None if np.ptp(weights) == 0 else weights
+        return weights

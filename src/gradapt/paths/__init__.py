@@ -1,5 +1,16 @@
 """The way from source to target: plans between neighbours, generated domains, labels carried along."""
 
-from gradapt.paths.path import Path, PathStep, generate_path, given_path, make_plans
+from gradapt.paths.path import Path, PathStep, generate_path, given_path
+from gradapt.paths.plans import Coupled, Transport, carry_labels
+from gradapt.paths.workspace import Workspace
 
-__all__ = ["Path", "PathStep", "generate_path", "given_path", "make_plans"]
+__all__ = [
+    "Coupled",
+    "Path",
+    "PathStep",
+    "Transport",
+    "Workspace",
+    "carry_labels",
+    "generate_path",
+    "given_path",
+]

@@ -18,9 +18,9 @@ __all__ = ["ConfidenceCutoff", "Cutoff", "SmallValueCutoff", "transported_confid
 
 
 class Cutoff(Protocol):
-    """A frozen value that thins a plan; ``label_scores`` describe the first domain's samples."""
+    """A frozen value that thins a plan; ``label_shares`` describe the first domain's samples."""
 
-    def apply(self, plan: Plan, label_scores: NDArray[np.float64] | None = None) -> Plan: ...
+    def apply(self, plan: Plan, label_shares: NDArray[np.float64] | None = None) -> Plan: ...
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class SmallValueCutoff:
         if self.max_entries is not None and self.max_entries < 1:
             raise InputError(f"max_entries must be at least 1, got {self.max_entries!r}")
 
-    def apply(self, plan: Plan, label_scores: NDArray[np.float64] | None = None) -> Plan:
+    def apply(self, plan: Plan, label_shares: NDArray[np.float64] | None = None) -> Plan:
         keep = np.ones(len(plan), dtype=bool)
         limit = self.max_entries
         if self.threshold is None and limit is None:
@@ -90,21 +90,16 @@ class ConfidenceCutoff:
         if not 0 <= self.threshold <= 1:
             raise InputError(f"threshold must lie in [0, 1], got {self.threshold!r}")
 
-    def apply(self, plan: Plan, label_scores: NDArray[np.float64] | None = None) -> Plan:
-        if label_scores is None:
-            raise InputError("ConfidenceCutoff needs label_scores: one row per sample of the first domain, one-hot")
-        confident = transported_confidence(plan, label_scores) >= self.threshold
+    def apply(self, plan: Plan, label_shares: NDArray[np.float64] | None = None) -> Plan:
+        if label_shares is None:
+            raise InputError("ConfidenceCutoff needs label_shares: one row per sample of the first domain, one-hot")
+        confident = transported_confidence(plan, label_shares) >= self.threshold
         keep = confident[plan.cols]
         if not keep.any():
             raise InputError(f"no sample is labelled with confidence {self.threshold!r}; lower the threshold")
         return plan if keep.all() else plan.keep(keep)
 
 
-def transported_confidence(plan: Plan, label_scores: Any) -> NDArray[np.float64]:
+def transported_confidence(plan: Plan, label_shares: Any) -> NDArray[np.float64]:
     """Largest class share among the labels that the plan carries to each sample of the second domain."""
-    scores = np.asarray(label_scores, dtype=np.float64)
-    if scores.ndim != 2 or scores.shape[0] != plan.shape[0]:
-        raise InputError(f"label_scores must have {plan.shape[0]} rows, got shape {scores.shape}")
-    logits = plan.push(scores)
-    total = logits.sum(axis=1)
-    return np.asarray(logits.max(axis=1) / np.where(total > 0, total, 1.0))
+    return np.asarray(plan.carry(label_shares).max(axis=1))

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradapt.checks import check_points, check_position, check_same_features
+from gradapt.domains.samples import Interpolated, is_tensor
 from gradapt.errors import InputError
 from gradapt.transport.plan import Plan
 
@@ -22,7 +23,7 @@ def interpolate(x0: Any, x1: Any, plan: Plan, position: float) -> tuple[Any, NDA
 
     Parameters
     ----------
-    x0, x1 : array-like or sparse
+    x0, x1 : array-like, sparse or tensors of one device
         The two clouds the plan was made for.
     plan : Plan
     position : float in [0, 1]
@@ -40,11 +41,12 @@ def interpolate(x0: Any, x1: Any, plan: Plan, position: float) -> tuple[Any, NDA
     >>> samples.ravel().tolist(), mass.tolist()
     ([1.0, 11.0], [0.5, 0.5])
     """
-    x0, x1 = check_points(x0, "x0"), check_points(x1, "x1")
+    if not (is_tensor(x0) and is_tensor(x1)):
+        x0, x1 = check_points(x0, "x0"), check_points(x1, "x1")
     check_same_features(x0, x1)
     if (x0.shape[0], x1.shape[0]) != plan.shape:
         raise InputError(
             f"the plan couples {plan.shape[0]} with {plan.shape[1]} samples, got {x0.shape[0]} and {x1.shape[0]}"
         )
     t = check_position(position)
-    return (1.0 - t) * x0[plan.rows] + t * x1[plan.cols], plan.mass.copy()
+    return Interpolated.of(x0, x1, plan.rows, plan.cols, t).whole(), plan.mass.copy()

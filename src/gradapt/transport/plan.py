@@ -139,16 +139,33 @@ class Plan:
         """The plan as a full matrix; for small plans and pictures."""
         return np.asarray(self.tosparse().toarray())
 
-    def push(self, values: NDArray[Any]) -> NDArray[np.float64]:
-        """Carry values of the first domain to the second: ``plan.T @ values``.
+    def carry(self, shares: NDArray[Any]) -> NDArray[np.float64]:
+        """Carry class shares of the first domain to the second: at each sample, the mean over the mass that arrives.
 
-        With one-hot labels these are the transported label logits of the paper's appendix.
+        Shares travel, not mass: how much arrives does not matter, only from where. A sample
+        at which nothing arrives, since a cutoff took its mass, gets zeros. With one-hot labels
+        these are the transported labels of the paper's appendix.
 
-        >>> plan = Plan(np.array([0, 1]), np.array([1, 0]), np.array([0.5, 0.5]), (2, 2))
-        >>> plan.push(np.array([[1.0], [3.0]])).ravel().tolist()
-        [1.5, 0.5]
+        Parameters
+        ----------
+        shares : array of shape (n, K)
+            One row for each sample of the first domain; a row of zeros carries nothing.
+
+        Examples
+        --------
+        >>> plan = Plan(np.array([0, 1, 1]), np.array([1, 1, 0]), np.array([0.125, 0.375, 0.5]), (2, 2))
+        >>> plan.carry(np.array([[1.0, 0.0], [0.0, 1.0]])).tolist()
+        [[0.0, 1.0], [0.25, 0.75]]
         """
-        return np.asarray(self.tosparse().T @ values)
+        values = np.asarray(shares, dtype=np.float64)
+        if values.ndim != 2 or values.shape[0] != self.shape[0]:
+            raise InputError(
+                f"shares must have {self.shape[0]} rows, one for each sample of the first domain, "
+                f"got shape {values.shape}"
+            )
+        arrived = np.asarray(self.tosparse().T @ values)
+        total = arrived.sum(axis=1, keepdims=True)
+        return np.divide(arrived, total, out=np.zeros_like(arrived), where=total > 0)
 
     def keep(self, entries: NDArray[np.bool_]) -> Plan:
         """The plan reduced to some of its entries, scaled back to mass 1, the rest counted as lost.

@@ -9,7 +9,7 @@ from gradapt.trust.along import DomainAccuracy, estimate_along
 from gradapt.trust.carried import CarriedLabels
 from gradapt.trust.checking import check
 from gradapt.trust.confidence import ThresholdedConfidence
-from gradapt.trust.gate import GateDecision, keep_better
+from gradapt.trust.gate import Decision, Gate, GateDecision, keep_better
 from gradapt.trust.proportions import ProportionShift, black_box_proportions, expectation_maximisation
 from gradapt.trust.step_check import StepCheck, measure_step
 from gradapt.trust.verdict import Advice, Verdict
@@ -23,7 +23,9 @@ __all__ = [
     "Agreement",
     "BestWitness",
     "CarriedLabels",
+    "Decision",
     "DomainAccuracy",
+    "Gate",
     "GateDecision",
     "PathView",
     "PreparedEstimator",

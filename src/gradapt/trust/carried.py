@@ -99,7 +99,7 @@ def carry(
     rng = rng or np.random.default_rng(0)
     cols = _some(len(after), max_samples, rng)
     plan = transport(before, after[cols])
-    shares = plan.push(np.eye(int(labels.max()) + 1)[labels])
+    shares = plan.carry(np.eye(int(labels.max()) + 1)[labels])
     arrived = shares.argmax(axis=1)
     # Enough votes to outweigh the plan's noise, few enough to stay within one class.
     n_votes = max(1, round(neighbour_share * len(cols) / len(np.unique(labels))))

@@ -77,3 +77,14 @@ def keep_better(
     before = prepared.estimate(source, number, adapted=False)
     after = prepared.estimate(adapted, number, adapted=True)
     return GateDecision(after.value < before.value, before, after)
+
+
+@dataclass(frozen=True)
+class Gate:
+    seed: int = 0
+
+    def decide(self, sequence: DomainSequence, source: Learner, adapted: Learner) -> GateDecision:
+        return keep_better(sequence, source, adapted, seed=self.seed)
+
+
+Decision = GateDecision

@@ -12,7 +12,8 @@ from sklearn.utils import _safe_indexing
 from gradapt.domains import Domain, DomainSequence
 from gradapt.errors import InputError
 from gradapt.learners import Learner, as_learner
-from gradapt.methods import PathStep, SelfTraining
+from gradapt.methods import SelfTraining
+from gradapt.paths import PathStep
 from gradapt.seeds import derive_seed
 
 __all__ = ["PathView", "features_of", "walk"]

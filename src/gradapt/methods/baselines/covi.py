@@ -78,9 +78,8 @@ class CoVi:
     def loss(self, pair: Pair) -> Tensor:
         if self.weight == 0:
             return cross_entropy(pair.scores(pair.x0), pair.y0)
-        assert pair.prepared is not None
-        ratio, used = pair.prepared[0], pair.prepared[2]
-        label1 = pair.prepared[1].long()
+        ratio, used = pair.ready[0], pair.ready[2]
+        label1 = pair.ready[1].long()
         x0, y0 = _partners(pair)
         # Where there is no room for them the views are not used; they must not leave the way for that.
         upper, lower = (ratio + self.margin).clamp_max(1.0), (ratio - self.margin).clamp_min(0.0)

@@ -57,10 +57,9 @@ class DeepJDOT:
     def loss(self, pair: Pair) -> Tensor:
         if self._is_off():
             return cross_entropy(pair.scores(pair.x0), pair.y0)
-        assert pair.prepared is not None
         out = pair.outputs()
         cost = joint_cost(out.features0, out.features1, pair.y0, out.scores1, self.alpha, self.lambda_t)
-        return cross_entropy(out.scores0, pair.y0) + (pair.prepared * cost).sum()
+        return cross_entropy(out.scores0, pair.y0) + (pair.ready * cost).sum()
 
     def _is_off(self) -> bool:
         return self.alpha == 0 and self.lambda_t == 0

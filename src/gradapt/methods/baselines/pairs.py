@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 from torch import Tensor, nn
 
 from gradapt.errors import InputError
-from gradapt.methods.baselines.statistics import own_statistics
+from gradapt.methods.baselines.batch_norm import own_statistics
 
 __all__ = ["Baseline", "Outputs", "Pair", "check_strength"]
 
@@ -53,6 +53,13 @@ class Pair:
     x1: Tensor
     progress: Tensor
     prepared: Tensor | None = None
+
+    @property
+    def ready(self) -> Tensor:
+        """What `prepare` returned, for a loss that relies on it."""
+        if self.prepared is None:
+            raise InputError("the loss needs what prepare returns; call prepare before each step")
+        return self.prepared
 
     def scores(self, x: Tensor) -> Tensor:
         scores: Tensor = self.head(self.encoder(x))

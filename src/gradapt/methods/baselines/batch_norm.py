@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from torch import nn
-from torch.nn.modules.batchnorm import _BatchNorm
 
 __all__ = ["own_statistics"]
+
+_LAYERS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 
 
 @contextmanager
@@ -23,7 +24,7 @@ def own_statistics(*modules: nn.Module, track: bool) -> Iterator[None]:
     >>> norm.running_mean.item(), norm.training
     (0.0, False)
     """
-    layers = [layer for module in modules for layer in module.modules() if isinstance(layer, _BatchNorm)]
+    layers = [layer for module in modules for layer in module.modules() if isinstance(layer, _LAYERS)]
     before = [(layer.training, layer.track_running_stats) for layer in layers]
     try:
         for layer in layers:

@@ -1,4 +1,4 @@
-"""A baseline led over domains: from the source straight to the target, or from neighbour to neighbour."""
+"""A baseline trained over domains: source against target, or from neighbour to neighbour."""
 
 from __future__ import annotations
 
@@ -6,24 +6,23 @@ import time
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
-from gradapt.domains import DomainSequence
+from gradapt.domains import Domain, DomainSequence
 from gradapt.errors import InputError
 from gradapt.learners import Learner
 from gradapt.learners.torch_learner import TorchLearner
 from gradapt.learners.torch_samples import Stored, as_tensor, dtype_of
+from gradapt.methods.adaptation import Adaptation, OnStep, StepRecord
 from gradapt.methods.baselines.layers import SCORES, last_hidden_layer
 from gradapt.methods.baselines.loop import PairedTrainer
 from gradapt.methods.baselines.pairs import Baseline
 from gradapt.methods.pseudo_labels import pseudo_label
-from gradapt.methods.records import Adaptation, OnStep, StepRecord
 from gradapt.networks import INPUT
+from gradapt.paths import PathStep, Workspace
 from gradapt.seeds import derive_seed
 
 __all__ = ["BaselineMethod"]
@@ -31,7 +30,7 @@ __all__ = ["BaselineMethod"]
 
 @dataclass(frozen=True)
 class BaselineMethod:
-    """Adapts a learner, fitted on the source, by one baseline; the network goes on from the learner's weights.
+    """Adapts a network, fitted on the source, by one baseline; it goes on from the network's weights.
 
     Attributes
     ----------
@@ -73,27 +72,34 @@ class BaselineMethod:
         if self.epochs is not None and self.epochs < 1:
             raise InputError(f"epochs must be at least 1, or None for those of the learner, got {self.epochs!r}")
 
-    def adapt(self, learner: Learner, sequence: DomainSequence, on_step: OnStep | None = None) -> Adaptation:
+    def adapt(
+        self,
+        learner: Learner,
+        sequence: DomainSequence,
+        on_step: OnStep | None = None,
+        workspace: Workspace | None = None,
+    ) -> Adaptation:
         """Train on the domains; the given learner stays as it is."""
+        name = type(self.baseline).__name__
         if not isinstance(learner, TorchLearner):
-            raise InputError(
-                f"{type(self.baseline).__name__} trains a torch network, got a {type(learner).__name__}; "
-                "use a TorchClassifier"
-            )
-        _refuse_weights(sequence, type(self.baseline).__name__)
-        assert sequence.source.labels is not None
-        labels: NDArray[np.int64] = np.searchsorted(learner.classes, sequence.source.labels)
-        student = replace(learner, module=deepcopy(learner.trained))
+            raise InputError(f"{name} trains a torch network, got a {type(learner).__name__}; use a TorchClassifier")
+        _refuse_weights(sequence, name)
+        labels = sequence.source.codes(learner.classes)
+        student = replace(learner, module=learner.trained, new_head=None)
         trainer = self._trainer(student)
         records: list[StepRecord] = []
-        for number, (samples0, samples1, name, position) in enumerate(self._pairs(student, sequence), start=1):
+        for number, (labelled, step) in enumerate(self._pairs(student, sequence.masked()), start=1):
+            started = time.perf_counter()
             if number > 1:
-                labels = student.logits(samples0).argmax(axis=1)
-            before, record = student, _Before(student, samples1)
-            self._train(trainer, student, samples0, labels, samples1)
+                labels = student.logits(labelled).argmax(axis=1)
+            before = pseudo_label(student, step.domain.samples, drop_fraction=0.0)
+            codes = torch.from_numpy(np.ascontiguousarray(labels, dtype=np.int64)).to(student.device)
+            seed = derive_seed(student.seed, name, student.step)
+            trainer.train(Stored(labelled), codes, Stored(step.domain.samples), seed=seed, epochs=self.epochs)
             # A copy for this step: the trainer's module is trained on in place.
-            student = replace(before, module=deepcopy(trainer.module), step=before.step + 1)
-            records.append(record.finished(student, number, name, position))
+            student = replace(student, module=deepcopy(trainer.module), step=student.step + 1)
+            after = student.logits(step.domain.samples).argmax(axis=1)
+            records.append(StepRecord.of(number, step, before, after, started))
             if on_step is not None:
                 on_step(records[-1], student)
         return Adaptation(student, tuple(records))
@@ -105,70 +111,36 @@ class BaselineMethod:
         elif self.layer is None and layer == INPUT:
             layer = last_hidden_layer(student.trained)
         shape = tuple(student.trained.sample_shape)  # type: ignore[arg-type]
-        return PairedTrainer(
+        return student.trainers.get(
+            (self.baseline, layer),
             student.trained,
-            layer,
-            self.baseline,
-            student.refit_recipe,
-            sample_shape=shape,
-            n_classes=len(student.classes),
+            lambda own: PairedTrainer(
+                own, layer, self.baseline, student.refit_recipe, sample_shape=shape, n_classes=len(student.classes)
+            ),
         )
 
-    def _pairs(self, student: TorchLearner, sequence: DomainSequence) -> list[tuple[Tensor, Tensor, str, float]]:
-        """Labelled and unlabelled samples of each training, on the device, with the record's name and position."""
+    def _pairs(self, student: TorchLearner, sequence: DomainSequence) -> list[tuple[Tensor, PathStep]]:
+        """Labelled samples, and the unlabelled domain, of each training; all on the device."""
         device, dtype = student.device, dtype_of(student.trained)
         tensors = [as_tensor(domain.samples, device, dtype) for domain in sequence]
-        names = [domain.name for domain in sequence]
+        domains = [Domain(x, name=domain.name) for x, domain in zip(tensors, sequence, strict=True)]
         if self.sequential:
             n_pairs = len(sequence) - 1
             return [
-                (before, after, names[number], number / n_pairs)
-                for number, (before, after) in enumerate(pairwise(tensors), start=1)
+                (before.samples, PathStep(after, number / n_pairs, False, None))
+                for number, (before, after) in enumerate(pairwise(domains), start=1)
             ]
+        last = domains[-1]
         if self.with_given and sequence.n_given:
-            return [(tensors[0], torch.cat(tensors[1:]), "+".join(names[1:]), 1.0)]
-        return [(tensors[0], tensors[-1], names[-1], 1.0)]
-
-    def _train(
-        self, trainer: PairedTrainer, student: TorchLearner, samples0: Tensor, labels: Any, samples1: Tensor
-    ) -> None:
-        codes = torch.as_tensor(np.ascontiguousarray(labels), dtype=torch.int64, device=samples0.device)
-        seed = derive_seed(student.seed, type(self.baseline).__name__, student.step)
-        trainer.train(Stored(samples0), codes, Stored(samples1), seed=seed, epochs=self.epochs)
+            last = Domain(torch.cat(tensors[1:]), name="+".join(domain.name for domain in domains[1:]))
+        return [(tensors[0], PathStep(last, 1.0, False, None))]
 
 
 def _refuse_weights(sequence: DomainSequence, name: str) -> None:
     # Weights are never dropped in silence.
     for domain in sequence:
-        if domain.weights is not None and np.ptp(domain.weights) > 0:
+        if domain.uneven_weights is not None:
             raise InputError(
                 f"the loss of {name} takes no sample weights, but domain {domain.name!r} has some; "
                 "leave them out, or repeat samples instead"
             )
-
-
-class _Before:
-    """What the model says about the unlabelled side before a training; turned into its record afterwards."""
-
-    def __init__(self, teacher: TorchLearner, samples: Tensor) -> None:
-        self.started = time.perf_counter()
-        self.samples = samples
-        self.labels = pseudo_label(teacher, samples, drop_fraction=0.0)
-
-    def finished(self, student: TorchLearner, number: int, name: str, position: float) -> StepRecord:
-        labels = self.labels.labels
-        after = student.logits(self.samples).argmax(axis=1)
-        counts = np.bincount(labels, minlength=len(student.classes))
-        return StepRecord(
-            step=number,
-            name=name,
-            position=position,
-            generated=False,
-            n_samples=len(labels),
-            kept_fraction=1.0,
-            mean_confidence=float(self.labels.confidence.mean()),
-            changed_fraction=float((after != labels).mean()),
-            class_shares=tuple(float(count / len(labels)) for count in counts),
-            shift=None,
-            seconds=time.perf_counter() - self.started,
-        )

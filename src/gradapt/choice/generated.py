@@ -1,0 +1,181 @@
+"""How many domains to generate: run every candidate on shared plans and keep the one that the target speaks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
+from math import ceil
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+from gradapt.choice.scoring import score_candidates
+from gradapt.domains import DomainSequence
+from gradapt.errors import InputError
+from gradapt.learners import Learner
+from gradapt.methods import GOAT, Adaptation, OnStep, StepRecord
+from gradapt.paths import Workspace
+
+__all__ = ["CANDIDATES", "Choice", "ChosenGOAT", "OnCandidate", "check_candidates"]
+
+# The numbers that the paper's tables compare.
+CANDIDATES = (0, 1, 2, 3, 4)
+# By the rule, generated steps move a typical class by at most this share of its margin.
+_STEP_RATIO = 0.25
+_MOST_BY_RULE = 8
+
+# Called after each candidate with its number and its adaptation.
+OnCandidate = Callable[[int, Adaptation], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """A number of generated domains, and why.
+
+    Attributes
+    ----------
+    n_generated : int
+    how : str
+        ``selection`` where candidates were compared, ``rule`` where that would have cost too much.
+    sentence : str
+        The choice in words.
+    scores : dict
+        Score of each candidate; see `Scores`.
+    validation_rows : int array
+        Target rows that the scores were taken on.
+    validation_labels : array
+        Their pseudo-labels.
+    """
+
+    n_generated: int
+    how: str
+    sentence: str
+    scores: dict[int, float] = field(default_factory=dict)
+    validation_rows: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    validation_labels: NDArray[Any] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+
+
+@dataclass(frozen=True)
+class ChosenGOAT:
+    """GOAT with the number of generated domains chosen without target labels.
+
+    Domains are encoded and plans are made once; each candidate then adapts the learner along
+    its own path, and `score_candidates` compares what they say about the target with the
+    labels that the plans carry there.
+
+    Parameters
+    ----------
+    goat : GOAT
+        Everything but the number.
+    candidates : sequence of int
+        Numbers to choose from.
+    share : float, optional
+        As for `score_candidates`.
+    max_values : int, optional
+        Rows times columns that all candidates together may be trained on. Where it is more, the number follows from
+        ``largest_ratio`` and nothing is compared: by sizes alone, so that a choice does not depend on a clock.
+    largest_ratio : float, optional
+        How far a typical class moves in the largest step, in units of its margin (`gradapt.trust`).
+    on_candidate : callable, optional
+        Called with the number and the adaptation of each candidate, as soon as it is done.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from gradapt.datasets.toy import moving_gaussians
+    >>> from gradapt.learners import as_learner
+    >>> path = moving_gaussians((0, 2.5))
+    >>> learner = as_learner(LogisticRegression(), np.array([0, 1])).fit(path.source.samples, path.source.labels)
+    >>> choice = ChosenGOAT().adapt(learner, path).choice
+    >>> choice.n_generated, bool(choice.scores[4] > choice.scores[0] + 0.2)
+    (4, True)
+    """
+
+    goat: GOAT = field(default_factory=GOAT)
+    candidates: tuple[int, ...] = CANDIDATES
+    share: float | None = None
+    max_values: int | None = None
+    largest_ratio: float | None = None
+    on_candidate: OnCandidate | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "candidates", check_candidates(self.candidates))
+
+    def adapt(
+        self,
+        learner: Learner,
+        sequence: DomainSequence,
+        on_step: OnStep | None = None,
+        workspace: Workspace | None = None,
+    ) -> Adaptation:
+        """Adapt with the best candidate; ``on_step`` sees the steps of that one, once it is chosen."""
+        work = workspace or Workspace()
+        if not self.affordable(sequence):
+            choice = self._by_rule()
+            goat = replace(self.goat, n_generated=choice.n_generated)
+            return replace(goat.adapt(learner, sequence, on_step, work), choice=choice)
+        runs: dict[int, Adaptation] = {}
+        steps: dict[int, list[tuple[StepRecord, Learner]]] = {number: [] for number in self.candidates}
+        for number in self.candidates:
+            # Students are kept only where somebody wants to see them.
+            remember = None if on_step is None else _appends(steps[number])
+            runs[number] = replace(self.goat, n_generated=number).adapt(learner, sequence, remember, work)
+            if self.on_candidate is not None:
+                self.on_candidate(number, runs[number])
+        choice = self._chosen(learner, sequence, runs, work)
+        if on_step is not None:
+            for record, student in steps[choice.n_generated]:
+                on_step(record, student)
+        return replace(runs[choice.n_generated], choice=choice)
+
+    def affordable(self, sequence: DomainSequence) -> bool:
+        """Whether every candidate can be tried."""
+        if self.max_values is None:
+            return True
+        most = self.goat.transport.max_samples
+        real = len(self.candidates) * sum(len(domain) for domain in sequence[1:])
+        between = sum(self.candidates) * sum(min(len(domain), most or len(domain)) for domain in sequence[1:])
+        return bool((real + between) * np.prod(sequence.source.samples.shape[1:]) <= self.max_values)
+
+    def _chosen(
+        self, learner: Learner, sequence: DomainSequence, runs: dict[int, Adaptation], work: Workspace
+    ) -> Choice:
+        domains = work.encoded(learner, sequence) if self.goat.feature_space else sequence.masked()
+        coupled = work.coupled(domains, self.goat.transport)
+        target = coupled.samples.target.samples
+        probabilities = {}
+        for number, run in runs.items():
+            model = run.learner.head() if self.goat.feature_space else run.learner
+            probabilities[number] = softmax(model.logits(target), axis=1)
+        scores = score_candidates(probabilities, coupled.carried(learner.classes), share=self.share)
+        labels = learner.classes[scores.labels]
+        return Choice(scores.best, "selection", scores.sentence(learner.classes), scores.values, scores.rows, labels)
+
+    def _by_rule(self) -> Choice:
+        """Enough domains that every step is small for the model, by what was measured of it."""
+        ratio = 1.0 if self.largest_ratio is None or not np.isfinite(self.largest_ratio) else self.largest_ratio
+        number = min(max(ceil(ratio / _STEP_RATIO) - 1, 1), _MOST_BY_RULE)
+        sentence = (
+            "the table is too large to try several numbers; by the check, each generated step moves a typical class "
+            f"by at most {_STEP_RATIO:g} of its margin (at most {_MOST_BY_RULE} domains)"
+        )
+        return Choice(number, "rule", sentence)
+
+
+def check_candidates(candidates: Iterable[int]) -> tuple[int, ...]:
+    """The candidates in ascending order, each once."""
+    if isinstance(candidates, str | bytes) or not isinstance(candidates, Iterable):
+        raise InputError(f"candidates must be several whole numbers, such as (0, 1, 2), got {candidates!r}")
+    numbers = list(candidates)
+    for number in numbers:
+        if not isinstance(number, int | np.integer) or isinstance(number, bool) or number < 0:
+            raise InputError(f"candidates must be whole numbers >= 0, got {number!r}")
+    if not numbers:
+        raise InputError("candidates is empty; give at least one number of generated domains")
+    return tuple(sorted({int(number) for number in numbers}))
+
+
+def _appends(steps: list[tuple[StepRecord, Learner]]) -> OnStep:
+    return lambda record, student: steps.append((record, student))

@@ -1,0 +1,117 @@
+"""Rows of any container: arrays, sparse matrices, data frames, tensors, and rows that are made when they are taken."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+__all__ = ["Interpolated", "is_frame", "is_tensor", "take_rows"]
+
+
+def is_tensor(samples: Any) -> bool:
+    """Whether samples are a torch tensor; torch itself is not imported for the answer."""
+    return type(samples).__module__.partition(".")[0] == "torch" and hasattr(samples, "is_cuda")
+
+
+def is_frame(samples: Any) -> bool:
+    """Whether samples are a data frame of whatever library: something with named columns."""
+    return hasattr(samples, "columns") and hasattr(samples, "shape")
+
+
+def take_rows(samples: Any, rows: NDArray[Any]) -> Any:
+    """Some rows, by number and in that order, as the same kind of container.
+
+    >>> take_rows(np.array([[1.0], [2.0], [3.0]]), np.array([2, 0])).tolist()
+    [[3.0], [1.0]]
+    """
+    if isinstance(samples, Interpolated):
+        return samples.select(rows)
+    if is_tensor(samples):
+        return samples.index_select(0, _index_on(samples, rows))
+    if hasattr(samples, "iloc"):
+        return samples.iloc[rows]
+    return samples[rows]
+
+
+@dataclass(frozen=True, eq=False)
+class Interpolated:
+    """Rows ``(1 - position) * x0[rows] + position * x1[cols]``, formed when they are taken.
+
+    A generated domain so costs two index vectors instead of a copy of the features.
+
+    Attributes
+    ----------
+    x0, x1 : arrays, sparse matrices or tensors
+    rows, cols : int arrays, or tensors on the device of ``x0``
+    position : float in [0, 1]
+
+    Examples
+    --------
+    >>> x0, x1 = np.array([[0.0], [10.0]]), np.array([[12.0], [2.0]])
+    >>> Interpolated.of(x0, x1, np.array([0, 1]), np.array([1, 0]), 0.5).whole().ravel().tolist()
+    [1.0, 11.0]
+    """
+
+    x0: Any
+    x1: Any
+    rows: Any
+    cols: Any
+    position: float
+
+    @classmethod
+    def of(cls, x0: Any, x1: Any, rows: NDArray[Any], cols: NDArray[Any], position: float) -> Interpolated:
+        """With the indices where the samples are."""
+        if is_tensor(x0):
+            return cls(x0, x1, _index_on(x0, rows), _index_on(x0, cols), position)
+        return cls(x0, x1, rows, cols, position)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (len(self), *self.x0.shape[1:])
+
+    @property
+    def sample_shape(self) -> tuple[int, ...]:
+        """Shape of one sample."""
+        return tuple(self.x0.shape[1:])
+
+    @property
+    def device(self) -> Any:
+        """Where the samples are, if they are tensors."""
+        return self.x0.device
+
+    def take(self, rows: Any) -> Any:
+        """The chosen rows themselves."""
+        if is_tensor(self.x0):
+            start = self.x0.index_select(0, self.rows.index_select(0, rows))
+            end = self.x1.index_select(0, self.cols.index_select(0, rows))
+            return start.mul_(1.0 - self.position).add_(end, alpha=self.position)
+        return (1.0 - self.position) * self.x0[self.rows[rows]] + self.position * self.x1[self.cols[rows]]
+
+    def whole(self) -> Any:
+        """All rows."""
+        if sp.issparse(self.x0):
+            return self.take(np.arange(len(self)))
+        if is_tensor(self.x0):
+            return self.take(_index_on(self.x0, np.arange(len(self))))
+        return self.take(slice(None))
+
+    def select(self, rows: NDArray[Any]) -> Interpolated:
+        """The chosen rows, still to be formed."""
+        chosen = _index_on(self.x0, rows) if is_tensor(self.x0) else rows
+        return Interpolated(self.x0, self.x1, self.rows[chosen], self.cols[chosen], self.position)
+
+
+def _index_on(samples: Any, rows: Any) -> Any:
+    """Row numbers as a tensor beside the samples."""
+    import torch  # only where there are tensors already
+
+    if isinstance(rows, torch.Tensor):
+        return rows.to(samples.device)
+    return torch.from_numpy(np.ascontiguousarray(rows, dtype=np.int64)).to(samples.device)
