@@ -37,7 +37,8 @@ def check_library() -> None:
 
     X, y, step = moving_gaussians((0, 1, 2, 3), n_samples=100).as_samples()
     target = step == max(step)
-    for name in ("GOATClassifier", "GradualSelfTrainingClassifier", "DirectSelfTrainingClassifier", "CarriedLabelsClassifier"):
+    for method in ("GOAT", "GradualSelfTraining", "DirectSelfTraining", "CarriedLabels"):
+        name = f"{method}Classifier"
         start = time.perf_counter()
         fitted = getattr(gradapt, name)().fit(X, y, sample_domain=step)
         print(f"{name} {(fitted.predict(X) == y)[target].mean():.3f}")

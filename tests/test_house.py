@@ -88,7 +88,10 @@ def assertions(source: str) -> set[str]:
     tree = ast.parse(source)
     found = {node for node in ast.walk(tree) if isinstance(node, ast.Assert) and "is not None" in ast.unparse(node)}
     for _, function in functions(tree):
-        given = {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)}
+        given = {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)} - {
+            "self",
+            "cls",
+        }
         for node in ast.walk(function):
             if isinstance(node, ast.Assert) and given & {n.id for n in ast.walk(node.test) if isinstance(n, ast.Name)}:
                 found.add(node)
