@@ -33,8 +33,8 @@ NEVER_IMPORTED = {
     "pytest-xdist": "a plugin that pytest loads by itself",
     "ruff": "a command of `make lint`",
 }
-# Rooms that must work with the core alone, and what in them is set apart because it needs an extra.
-CORE_ROOMS = ("domains", "transport", "paths", "methods", "learners", "estimators", "choice", "trust", "theory")
+# Subpackages that must work with the core alone, and what in them is set apart because it needs an extra.
+CORE_PARTS = ("domains", "transport", "paths", "methods", "learners", "estimators", "choice", "trust", "theory")
 CORE_FILES = ("__init__", "checks", "errors", "extras", "files", "seeds")
 NEEDS_TORCH = ("methods/baselines/", "learners/torch_", "estimators/baselines")
 
@@ -117,7 +117,7 @@ def is_core(name: str) -> bool:
     inside = name.removeprefix("src/gradapt/")
     if inside.startswith(NEEDS_TORCH):
         return False
-    return inside.removesuffix(".py") in CORE_FILES or inside.split("/")[0] in CORE_ROOMS
+    return inside.removesuffix(".py") in CORE_FILES or inside.split("/")[0] in CORE_PARTS
 
 
 def test_every_import_is_declared():
@@ -135,18 +135,18 @@ def test_every_declared_package_is_imported():
     assert declared("test") - used - tested == NEVER_IMPORTED.keys()
 
 
-def test_core_rooms_load_core_packages_only():
+def test_core_parts_load_core_packages_only():
     core = {name: source for name, source in sources(SOURCE).items() if is_core(name)}
     assert len(core) > 50
     assert undeclared(core, declared(), top_level=True) == {}
 
 
-@pytest.mark.parametrize(("room", "extra"), [("tables", "tables"), ("report", "tables"), ("paper", "paper")])
-def test_a_room_needs_its_own_extra_only(room, extra):
-    assert undeclared(sources(SOURCE / room), declared(extra, *_OPTIONAL.get(room, ()))) == {}
+@pytest.mark.parametrize(("part", "extra"), [("tables", "tables"), ("report", "tables"), ("paper", "paper")])
+def test_a_part_needs_its_own_extra_only(part, extra):
+    assert undeclared(sources(SOURCE / part), declared(extra, *_OPTIONAL.get(part, ()))) == {}
 
 
-# What a room imports inside functions, for those who ask for it.
+# What a subpackage imports inside functions, for those who ask for it.
 _OPTIONAL = {"tables": ("torch", "export", "mlflow")}
 
 
