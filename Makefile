@@ -10,9 +10,9 @@ TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1 SCIPY_A
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test quick lint benchmarks clean
+.PHONY: demo test quick lint core clean
 
-demo: $(VENV)/.core
+demo: $(VENV)/.tables
 	$(BIN)/gradapt demo
 
 test: $(VENV)/.all
@@ -26,17 +26,24 @@ lint: $(VENV)/.all
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# The core without any extra, built and installed as a user gets it: its size, its speed, and that it works.
+core:
+	rm -rf $(VENV)-core
+	$(PYTHON) -m venv $(VENV)-core
+	$(VENV)-core/bin/pip install --quiet -c constraints.txt .
+	$(VENV)-core/bin/python tests/core_alone.py
+
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-core build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # One rule makes the environment; everything is pinned by constraints.txt.
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.core: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(BIN)/pip install --quiet -c constraints.txt -e .
+$(VENV)/.tables: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[tables]'
 	touch $@
 
 $(VENV)/.all: pyproject.toml constraints.txt | $(VENV)/bin/python
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[torch,export,mlflow,test]'
-	touch $@ $(VENV)/.core
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[test]'
+	touch $@ $(VENV)/.tables

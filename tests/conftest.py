@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import numpy as np
@@ -27,3 +30,28 @@ def benchmark_data() -> Path:
     if not folder or not Path(folder).is_dir():
         pytest.skip("GRADAPT_DATA names no folder with the benchmark files")
     return Path(folder)
+
+
+# The packages are out of sight of the one finder that looks at installed files: to the libraries
+# that ask for them they are not installed, which a None in sys.modules would not be.
+_HIDE = """
+import sys
+from importlib.machinery import PathFinder
+HIDDEN = {hidden!r}
+class Finder(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name.partition(".")[0] in HIDDEN else super().find_spec(name, path, target)
+sys.meta_path = [Finder if finder is PathFinder else finder for finder in sys.meta_path]
+"""
+
+
+@pytest.fixture
+def run_without() -> Callable[[Iterable[str], str], subprocess.CompletedProcess[str]]:
+    """Run code in a new process in which some packages are not installed."""
+
+    def run(packages: Iterable[str], code: str) -> subprocess.CompletedProcess[str]:
+        text = _HIDE.format(hidden=sorted(packages)) + code
+        return subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
+
+    return run

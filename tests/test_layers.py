@@ -10,7 +10,7 @@ import gradapt
 ROOT = Path(gradapt.__file__).parent
 LAYERS = [
     {"errors", "seeds"},
-    {"checks", "files"},
+    {"checks", "extras", "files"},
     {"domains"},
     {"transport", "networks", "theory", "datasets"},
     {"learners"},

@@ -9,31 +9,38 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
+from gradapt.extras import has, need
+
 __version__ = "0.1.0"
 
 _HOMES = {
     "AdaptedClassifier": "gradapt.estimators",
     "CarriedLabelsClassifier": "gradapt.estimators",
-    "CoViClassifier": "gradapt.estimators.baselines",
-    "DANNClassifier": "gradapt.estimators.baselines",
-    "DeepCoralClassifier": "gradapt.estimators.baselines",
-    "DeepJDOTClassifier": "gradapt.estimators.baselines",
     "DirectSelfTrainingClassifier": "gradapt.estimators",
     "Domain": "gradapt.domains",
     "DomainSequence": "gradapt.domains",
     "GOATClassifier": "gradapt.estimators",
     "GradualSelfTrainingClassifier": "gradapt.estimators",
-    "TorchClassifier": "gradapt.learners.torch_classifier",
     "interpolate": "gradapt.transport",
-    "transport": "gradapt.transport",
     "wasserstein": "gradapt.transport",
 }
+_HOMES_WITH_TORCH = {
+    "CoViClassifier": "gradapt.estimators.baselines",
+    "DANNClassifier": "gradapt.estimators.baselines",
+    "DeepCoralClassifier": "gradapt.estimators.baselines",
+    "DeepJDOTClassifier": "gradapt.estimators.baselines",
+    "TorchClassifier": "gradapt.learners.torch_classifier",
+}
 
-__all__ = ["__version__", *_HOMES]
+# Names that cannot be loaded are not listed, so that `help` and `import *` work without torch.
+__all__ = ["__version__", *_HOMES, *(_HOMES_WITH_TORCH if has("torch") else ())]
 
 
 def __getattr__(name: str) -> Any:
     home = _HOMES.get(name)
+    if home is None and name in _HOMES_WITH_TORCH:
+        need("torch", "torch", name)
+        home = _HOMES_WITH_TORCH[name]
     if home is None:
         raise AttributeError(f"module 'gradapt' has no attribute {name!r}")
     return getattr(import_module(home), name)

@@ -2,11 +2,13 @@
 
 import gzip
 import hashlib
+import sys
+from pathlib import Path
 
 import pytest
 
 from gradapt.datasets import covtype, file_states, mnist, portraits, rotated_mnist
-from gradapt.datasets.downloads import SUMS_NAME, DataFile, read_bytes
+from gradapt.datasets.downloads import SUMS_NAME, DataFile, cache_folder, read_bytes
 from gradapt.errors import InputError
 
 CONTENT = b"one line of content\n" * 50
@@ -72,6 +74,26 @@ def test_failed_download_says_the_same(folder, monkeypatch):
     monkeypatch.setattr(pooch, "retrieve", no_network)
     with pytest.raises(InputError, match=r"download failed: OSError: no route.*fetch https"):
         read_bytes(FILE)
+
+
+def test_a_download_without_pooch_names_the_extra(folder, monkeypatch):
+    monkeypatch.delenv("GRADAPT_OFFLINE")
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    with pytest.raises(InputError, match=r"pip install 'gradapt\[paper\]'\); fetch https"):
+        read_bytes(FILE)
+
+
+def test_the_cache_folder_is_named_with_and_without_pooch(monkeypatch):
+    monkeypatch.delenv("GRADAPT_CACHE", raising=False)
+    assert cache_folder().name == "gradapt"
+    monkeypatch.setitem(sys.modules, "pooch", None)
+    assert cache_folder() == Path.home() / ".cache" / "gradapt"
+
+
+def test_cover_type_without_pandas_names_the_extra(made_data, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(InputError, match=r"Cover Type needs pandas.*gradapt\[paper\]"):
+        covtype()
 
 
 def test_download_is_checked_and_a_damaged_one_removed(folder, monkeypatch):

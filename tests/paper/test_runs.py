@@ -10,20 +10,13 @@ import time
 import numpy as np
 import pytest
 import torch
+from sklearn.metrics import pairwise_distances
 
-from gradapt.datasets import covtype, rotated_mnist
-from gradapt.domains import DomainSequence
 from gradapt.errors import SolverError
-from gradapt.learners.torch_learner import TorchLearner
-from gradapt.learners.torch_samples import logits
-from gradapt.learners.torch_training import Adam, Recipe
-from gradapt.methods import GOAT, GradualSelfTraining, SelfTraining, logit_range
 from gradapt.paper import Cell, Options, Store, make_table, run_cells, run_tables, settings
-from gradapt.paper.baseline_cells import ENTRANTS
 from gradapt.paper.bench import Bench
-from gradapt.paper.columns import _nearest, run_cell
+from gradapt.paper.configurations import ALIGNED, COVI_PARTS, WITH_GIVEN, estimator_of
 from gradapt.paper.layouts import LAYERS, ONE_OFF
-from gradapt.paper.steps import cell_seed
 
 CPU = torch.device("cpu")
 
@@ -89,7 +82,7 @@ def test_processes_share_the_store(data, tmp_path):
 @pytest.mark.parametrize("table", ["rotated-mnist", "color-mnist", "portraits", "covtype"])
 def test_every_table_runs_at_the_paper_preset(data, table):
     bench = Bench(table, "paper", 0, CPU, 24)
-    result = run_cell(bench, Cell(table, "paper", 0, 1, "goat", 1))
+    result = bench.run(Cell(table, "paper", 0, 1, "goat", 1))
     assert 0 <= result["transductive_last"] <= 100
     assert bench.settings == settings(table, "paper")
 
@@ -128,157 +121,189 @@ def _count(path):
         return 0
 
 
-@pytest.mark.parametrize(("table", "load"), [("covtype", covtype), ("rotated-mnist", rotated_mnist)])
-def test_goat_column_is_the_library_s_goat(data, table, load):
-    """The tables keep everything on the device; the algorithm must stay that of `gradapt.methods`."""
-    cell = Cell(table, "reference", 0, 1, "goat", 1)
-    bench = Bench(table, "reference", 0, CPU, 60)
-    run_cell(bench, cell)
-    chosen = bench.settings
-    recipe = Recipe(chosen.self_training_epochs, chosen.batch_size, Adam(chosen.lr, chosen.weight_decay))
-    learner = TorchLearner(
-        build=None, classes=np.arange(2 if table == "covtype" else 10), recipe=recipe, refit_recipe=recipe, device=CPU,
-        seed=cell_seed(cell), encoder_layer=chosen.encoder, module=bench.source_model,
-    )  # fmt: skip
-    method = GradualSelfTraining(SelfTraining(chosen.drop_fraction, use_weights=False, confidence=logit_range))
-    goat = GOAT(n_generated=1, method=method)
-    sequence = load(1, seed=0, n_samples=60)
-    # Labels that the library may look at: the source's alone.
-    masked = DomainSequence([sequence.source, *(domain.without_labels() for domain in sequence[1:])])
-    adapted = goat.adapt(learner, masked).learner
-    scores = adapted.logits(sequence.target.samples)
-    trainer = bench.workshop.trainers[f"head {chosen.encoder}"]
-    mine = logits(trainer.module, bench.judge(1, bench.encoder(1)).target)
-    assert np.allclose(mine.numpy(), scores, atol=1e-3)
+METHODS = [
+    *(("source-only", 0, ""), ("nearest-neighbour", 0, ""), ("gst", 0, ""), ("frozen-gst", 0, ""), ("goat", 2, "")),
+    *(("goat-auto", 0, ""), ("label-transport", 0, ""), ("dann", 0, WITH_GIVEN)),
+    *((method, 0, "") for method in ALIGNED),
+    *(("covi", 0, part) for part in COVI_PARTS),
+]
 
 
-def test_rivals_run_from_the_source_model_and_leave_it_alone(data):
+def fitted_estimator(bench, cell):
+    """The public classifier of a cell, fitted by a user who has the data as arrays."""
+    sequence = bench._load(cell.n_given, "adapt")
+    X, y, domain = sequence.as_samples()
+    return estimator_of(cell, bench.settings).fit(X, y, sample_domain=domain), sequence.target
+
+
+def assert_same_predictions(bench, cell):
+    """The model that the cell measures and the public classifier agree bit for bit."""
+    clf, target = fitted_estimator(bench, cell)
+    learner, method = bench.start(cell)
+    adapted = bench.adapt(cell, learner, method)
+    if cell.method == "label-transport":
+        assert np.array_equal(adapted.carried, clf.adaptation_.carried)
+    assert np.array_equal(adapted.learner.estimator.predict_proba(target.samples), clf.predict_proba(target.samples))
+    if cell.method not in ("source-only", "nearest-neighbour", "label-transport"):
+        assert not np.array_equal(
+            clf.predict_proba(target.samples), clf.source_estimator_.predict_proba(target.samples)
+        )
+    accuracy = 100 * float(np.mean(clf.predict(target.samples) == target.labels))
+    if cell.method != "label-transport":
+        assert bench.run(cell)["transductive_last"] == accuracy
+
+
+@pytest.mark.parametrize(("method", "n_generated", "variant"), METHODS)
+def test_every_cell_is_the_public_classifier_on_a_table(data, method, n_generated, variant):
+    bench = Bench("covtype", "reference", 0, CPU, 500)
+    assert_same_predictions(bench, Cell("covtype", "reference", 0, 1, method, n_generated, variant=variant))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["gst", "frozen-gst", "goat", "label-transport", "dann", "covi"])
+def test_cells_are_the_public_classifier_on_images(data, method):
+    bench = Bench("rotated-mnist", "reference", 0, CPU, 500)
+    assert_same_predictions(bench, Cell("rotated-mnist", "reference", 0, 0, method, int(method == "goat")))
+
+
+@pytest.mark.slow
+def test_the_paper_s_own_encoder_is_public_as_well(data):
+    bench = Bench("portraits", "paper", 0, CPU, 60)
+    assert_same_predictions(bench, Cell("portraits", "paper", 0, 1, "goat", 1))
+
+
+def test_what_cells_share_changes_none_of_them(data):
+    cells = [Cell("covtype", "reference", 0, 1, "goat", k) for k in (1, 2)]
+    shared = Bench("covtype", "reference", 0, CPU, 120)
+    alone = [Bench("covtype", "reference", 0, CPU, 120).run(cell) for cell in cells]
+    assert [shared.run(cell) for cell in cells] == alone
+    assert [shared.run(cell) for cell in reversed(cells)] == alone[::-1]
+
+
+def test_baselines_start_from_the_source_model_and_leave_it_alone(data):
     bench = Bench("covtype", "reference", 0, CPU, 50)
-    before = {name: value.clone() for name, value in bench.source_model.state_dict().items()}
-    results = {}
-    for method, variant in [(m, v) for m in ("dann", "deep-coral", "deep-jdot") for v in ("", "with given")]:
-        cell = Cell("covtype", "reference", 0, 2, method, variant=variant)
-        results[method, variant] = run_cell(bench, cell)
-        assert results[method, variant] == run_cell(bench, cell)
-    assert all(torch.equal(value, before[name]) for name, value in bench.source_model.state_dict().items())
-    firsts = {result["transductive_before"] for result in results.values()}
-    assert len(firsts) == 1
-    steps = [result["steps"][-1] for result in results.values()]
+    cells = [
+        Cell("covtype", "reference", 0, 2, method, variant=variant)
+        for method in ("dann", "deep-coral", "deep-jdot")
+        for variant in ("", WITH_GIVEN)
+    ]
+    source, _ = bench.start(cells[0])
+    before = {name: value.clone() for name, value in source.trained.state_dict().items()}
+    results = []
+    for cell in cells:
+        results.append(bench.run(cell))
+        assert results[-1] == bench.run(cell)
+        assert bench.start(cell)[0] is source
+    assert all(torch.equal(value, before[name]) for name, value in source.trained.state_dict().items())
+    assert len({result["transductive_before"] for result in results}) == 1
+    n_samples = [result["steps"][-1]["n_samples"] for result in results]
+    assert n_samples == [50, 150] * 3
     # As many samples as gradual self-training sees over two given domains and the target.
-    seen = {step["epochs"] * step["n_samples"] for step in steps}
+    epochs = [bench.start(cell)[1].epochs for cell in cells]
+    seen = {count * size for count, size in zip(epochs, n_samples, strict=True)}
     assert seen == {bench.settings.self_training_epochs * 3 * 50}
-    assert [step["n_samples"] for step in steps] == [50, 150] * 3
 
 
-def test_no_rival_depends_on_labels_behind_the_source(data):
-    cells = [Cell("covtype", "reference", 0, 1, method) for method in ("dann", "deep-jdot", "covi", "goat-auto")]
+def test_no_method_depends_on_labels_behind_the_source(data):
+    cells = [Cell("covtype", "reference", 0, 1, method) for method in ("dann", "deep-jdot", "covi", "goat-auto", "gst")]
     cells.append(Cell("covtype", "reference", 0, 1, "goat", 1))
     scores = []
-    for shuffled in (False, True):
+    for turned in (False, True):
         bench = Bench("covtype", "reference", 0, CPU, 120)
-        names = bench.names(1)
-        if shuffled:
+        names = [domain.name for domain in bench.sequence(1)]
+        assert all(domain.labels is None for domain in bench.sequence(1)[1:])
+        if turned:
             for name in names[1:]:
                 bench._labels[name] = 1 - bench._labels[name]
-        found = []
-        for cell in cells:
-            result = run_cell(bench, cell)
-            accuracy = result["transductive_last"]
-            found.append(100 - accuracy if shuffled else accuracy)
-        scores.append(found)
+        accuracies = [bench.run(cell)["transductive_last"] for cell in cells]
+        scores.append([100 - accuracy if turned else accuracy for accuracy in accuracies])
     # With every label turned around the models, and so their right answers, are the same.
     assert scores[0] == pytest.approx(scores[1])
 
 
-def test_the_control_of_the_rivals_never_sees_the_target(data):
+def test_the_control_of_the_baselines_never_sees_the_target(data):
     cell = Cell("covtype", "reference", 0, 1, "source-longer")
     found = []
     for change in (0.0, 5.0):
         bench = Bench("covtype", "reference", 0, CPU, 120)
-        target = bench.names(1)[-1]
-        unmoved = bench.samples(target)
-        bench._samples[target] = unmoved.values + change
-        run_cell(bench, cell)
-        (trainer,) = (trainer for name, trainer in bench.workshop.trainers.items() if name == "source-longer")
-        found.append(logits(trainer.module, unmoved))
-    assert torch.equal(*found)
+        target = bench.sequence(1).target
+        unmoved = target.samples.clone()
+        target.samples.add_(change)
+        learner, method = bench.start(cell)
+        found.append(bench.adapt(cell, learner, method).learner.logits(unmoved))
+    assert np.array_equal(*found)
 
 
 def test_covi_visits_neighbour_after_neighbour(data):
     bench = Bench("covtype", "reference", 0, CPU, 150)
-    steps = run_cell(bench, Cell("covtype", "reference", 0, 2, "covi"))["steps"]
-    assert [step.get("epochs") for step in steps] == [None, 5, 5, 5]
+    steps = bench.run(Cell("covtype", "reference", 0, 2, "covi"))["steps"]
+    assert [step.get("n_samples") for step in steps] == [None, *(len(domain) for domain in bench.sequence(2)[1:])]
 
 
 def test_the_choice_of_domains_lies_between_best_and_worst_and_is_one_of_the_runs(data):
     bench = Bench("covtype", "reference", 0, CPU, 150)
     cell = Cell("covtype", "reference", 0, 1, "goat-auto")
-    found = run_cell(bench, cell)
+    found = bench.run(cell)
     alone = Cell("covtype", "reference", 0, 1, "goat", 2)
-    assert found["accuracies"]["2"] == run_cell(Bench("covtype", "reference", 0, CPU, 150), alone)["transductive_last"]
+    assert found["accuracies"]["2"] == Bench("covtype", "reference", 0, CPU, 150).run(alone)["transductive_last"]
     assert found["accuracies"][str(found["chosen"])] == found["transductive_last"]
     assert found["scores"][str(found["chosen"])] == max(found["scores"].values())
     assert found["transductive_worst"] <= found["transductive_last"] <= found["transductive_best"]
 
 
-def test_nearest_neighbours_far_from_the_origin():
-    points, queries = (torch.from_numpy(np.random.default_rng(seed).normal(size=(200, 50))) for seed in (0, 1))
-    expected = torch.cdist(queries, points).argmin(1)
-    assert torch.equal(_nearest((0.1 * queries + 100).float(), (0.1 * points + 100).float()), expected)
-
-
-def test_nearest_neighbours_and_floors(data):
+def test_nearest_neighbours(data):
     bench = Bench("covtype", "reference", 0, CPU, 150)
-    found = run_cell(bench, Cell("covtype", "reference", 0, 0, "nearest-neighbour"))
-    source, target = (bench.samples(name).values.double() for name in bench.names(0))
-    nearest = torch.cdist(target, source).argmin(1)
-    right = bench.labels(bench.names(0)[0])[nearest] == bench.labels(bench.names(0)[1])
-    assert found["transductive_last"] == pytest.approx(float(right.double().mean()) * 100, abs=1.0)
+    found = bench.run(Cell("covtype", "reference", 0, 0, "nearest-neighbour"))
+    source, target = bench._load(0, "adapt")
+    nearest = pairwise_distances(target.samples.astype(float), source.samples.astype(float)).argmin(axis=1)
+    assert found["transductive_last"] == pytest.approx(100 * np.mean(source.labels[nearest] == target.labels), abs=1.0)
     assert found["heldout_last"] is not None
 
 
 @pytest.mark.slow
 def test_ablations_use_the_plan_and_the_layer_they_name(data):
     bench = Bench("rotated-mnist", "reference", 0, CPU, 40, study="plans")
-    oracle = run_cell(bench, Cell("rotated-mnist", "reference", 0, 0, "goat", 1, study="plans", variant="oracle"))
-    uniform = run_cell(bench, Cell("rotated-mnist", "reference", 0, 0, "goat", 1, study="plans", variant="uniform"))
-    optimal = run_cell(bench, Cell("rotated-mnist", "reference", 0, 0, "goat", 1, study="plans", variant="optimal"))
+    oracle = bench.run(Cell("rotated-mnist", "reference", 0, 0, "goat", 1, study="plans", variant="oracle"))
+    uniform = bench.run(Cell("rotated-mnist", "reference", 0, 0, "goat", 1, study="plans", variant="uniform"))
+    optimal = bench.run(Cell("rotated-mnist", "reference", 0, 0, "goat", 1, study="plans", variant="optimal"))
     # The true pairing never joins two classes; random pairs mostly do.
     assert oracle["same_class_mass"] == pytest.approx(100.0)
     assert uniform["same_class_mass"] < optimal["same_class_mass"] < 100.0
     assert oracle["plan_entries"] == uniform["plan_entries"] == optimal["plan_entries"] == 40
     assert "plan_gap" not in oracle
     layers = Bench("rotated-mnist", "reference", 0, CPU, 40, study="encoders")
-    widths = {layer: layers.encoded(layers.encoder(0, layer), layers.names(0)[0]).shape[1] for layer in LAYERS}
+    cells = {
+        layer: Cell("rotated-mnist", "reference", 0, 0, "goat", 1, study="encoders", variant=layer) for layer in LAYERS
+    }
+    learners = {layer: layers.start(cell)[0] for layer, cell in cells.items()}
+    widths = {layer: learner.encode(layers.sequence(0).source.samples).shape[1] for layer, learner in learners.items()}
     assert widths == {"input": 784, **{f"conv{i}": 25_088 for i in (1, 2, 3, 4)}}
-    found = run_cell(layers, Cell("rotated-mnist", "reference", 0, 0, "goat", 1, study="encoders", variant="input"))
+    found = layers.run(cells["input"])
     assert 0 <= found["transductive_last"] <= 100
 
 
 def test_an_entropic_plan_is_thin_and_nearly_optimal(data):
-    from gradapt.paper.coupling import couple, couple_entropic
+    exact, thin = (
+        Bench("covtype", preset, 0, CPU, 80).run(Cell("covtype", preset, 0, 0, "goat", 1))
+        for preset in ("reference", "paper")
+    )
+    assert thin["plan_entries"] <= 80 + 80
+    assert 0 <= thin.get("lost_mass", 0.0) < 0.2
+    assert exact["plan_gap"] < 1e-9
 
-    source, target = (torch.from_numpy(domain.samples[:80].copy()) for domain in covtype(0, n_samples=80))
-    exact, thin = couple(source, target[:60]), couple_entropic(source, target[:60])
-    assert len(thin.rows) <= 80 + 60
-    assert float(thin.mass.sum()) == pytest.approx(1.0)
-    assert 0 <= thin.lost_mass < 0.2
-    assert exact.gap < 1e-9 <= thin.gap < 0.05
 
-
-def test_every_rival_of_the_tables_has_an_entrant():
-    assert set(ONE_OFF) == set(ENTRANTS)
+def test_every_baseline_of_the_tables_has_a_configuration():
+    assert set(ONE_OFF) == set(ALIGNED)
 
 
 @pytest.mark.parametrize(("jobs", "remedy"), [(1, "--samples"), (4, "fewer than 4 --jobs")])
 def test_a_full_device_is_named_with_a_remedy(data, tmp_path, monkeypatch, jobs, remedy):
-    from gradapt.paper import columns as methods
     from gradapt.paper import launch
 
     def full(bench, cell):
         raise torch.OutOfMemoryError
 
-    monkeypatch.setattr(methods, "run_cell", full)
+    monkeypatch.setattr(Bench, "run", full)
     cells = table_cells("covtype", given=[0], generated=[0], n_samples=60)
     Store(tmp_path / "s.sqlite")
     with pytest.raises(SolverError, match=remedy):

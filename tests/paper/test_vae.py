@@ -12,11 +12,11 @@ from gradapt.datasets import rotated_mnist
 from gradapt.errors import InputError
 from gradapt.networks import ConvVAE
 from gradapt.paper import vae_measures, vae_paths
-from gradapt.paper.coupling import Coupling, couple_without_cost
 from gradapt.paper.vae import run_vae
+from gradapt.transport import Plan
 
 OPTIONS = {"epochs": 2, "n_generated": 1, "n_samples": 60, "device": "cpu", "quiet": True}
-MEASURES = ("nearest", "own", "angle", "angle_error", "judge_accuracy", "judge_confidence")
+MEASURES = ("nearest", "own", "angle", "angle_error", "classifier_accuracy", "classifier_confidence")
 
 
 def same_parts(result):
@@ -58,9 +58,9 @@ def test_numbers_obey_what_is_known_of_them(finished):
     result, _ = finished
     for row in result["runs"][0]["rows"]:
         assert np.isfinite([row[key] for key in MEASURES]).all()
-        assert 0 <= row["judge_accuracy"] <= 100 + 1e-9
+        assert 0 <= row["classifier_accuracy"] <= 100 + 1e-9
         # Ten classes: the largest probability is at least a tenth.
-        assert 10 - 1e-6 <= row["judge_confidence"] <= 100 + 1e-9
+        assert 10 - 1e-6 <= row["classifier_confidence"] <= 100 + 1e-9
     real, pixels = rows_of(result, vae_paths.REAL), rows_of(result, vae_paths.INPUT_TRUE)
     assert [row["own"] for row in real.values()] == [0.0, 0.0, 0.0]
     # Pixels with true pairs begin and end with the real images and leave them between.
@@ -88,8 +88,8 @@ def test_the_same_seed_gives_the_same_bits_and_several_seeds_are_kept(finished, 
 def test_paths_begin_and_end_with_the_ends():
     torch.manual_seed(0)
     ends = [torch.rand(4, 1, 8, 8), torch.rand(4, 1, 8, 8)]
-    cols = torch.tensor([2, 0, 3, 1])
-    plan = Coupling(torch.arange(4), cols, torch.full((4,), 0.25, dtype=torch.float64), (4, 4), 0.0)
+    cols = np.array([2, 0, 3, 1])
+    plan = Plan(np.arange(4), cols, np.full(4, 0.25), (4, 4))
     path = vae_paths._path(plan, ends, [0.0, 0.25, 1.0])
     assert torch.equal(path.images[0], ends[0])
     assert torch.allclose(path.images[1], 0.75 * ends[0] + 0.25 * ends[1][cols])
@@ -111,7 +111,7 @@ def test_true_pairs_are_the_same_digits_at_every_angle(data):
     for mine, other in zip(loaded.own, loaded.heldout, strict=True):
         assert torch.cdist(mine.flatten(1), other.flatten(1)).min() > 0
     n = len(loaded.own[0])
-    pairs = vae_measures.plan_numbers(couple_without_cost("oracle", n, n, torch.device("cpu")), loaded.labels)
+    pairs = vae_measures.plan_numbers(vae_paths.true_pairs(n), loaded.labels)
     assert pairs["gap"] is None
     assert pairs["same_class_percent"] == pytest.approx(100)
     assert pairs["same_image_percent"] == pytest.approx(100)

@@ -5,8 +5,10 @@ import pytest
 
 from gradapt.errors import InputError
 from gradapt.theory import (
+    ComparedModels,
     FixedLength,
     FixedShift,
+    LinearModels,
     NetworkConstants,
     compare_bounds,
     kumar_exponential,
@@ -15,7 +17,8 @@ from gradapt.theory import (
 
 
 def test_numbers_are_those_of_the_bounds():
-    table = compare_bounds(0.02, FixedLength(2.0), 5_000, largest_n_steps=6, n_layers=2, model_lipschitz=0.9)
+    models = ComparedModels(linear=LinearModels(0.9), n_layers=2)
+    table = compare_bounds(0.02, FixedLength(2.0), 5_000, models, largest_n_steps=6)
     assert table.n_steps.tolist() == [1, 2, 3, 4, 5, 6]
     np.testing.assert_allclose(table.shifts, 2.0 / table.n_steps)
     # R * Delta < 1 needs at least two steps here: 0.9 * 2 / 1 > 1.
@@ -24,7 +27,7 @@ def test_numbers_are_those_of_the_bounds():
         table.n_steps, table.shifts, table.curves["exponential"], table.curves["linear"], strict=True
     ):
         if t > 1:
-            assert exponential == kumar_exponential(0.02, shift, int(t), 5_000, model_lipschitz=0.9).total
+            assert exponential == kumar_exponential(0.02, shift, int(t), 5_000, models.linear).total
         assert linear == network_bound(0.02, shift, int(t), 5_000, 2).total
 
 
@@ -40,9 +43,8 @@ def test_exponential_against_linear():
 
 
 def test_optimum_inside_when_the_sample_term_weighs_enough():
-    table = compare_bounds(
-        0.02, FixedLength(0.5), 1_000, largest_n_steps=60, constants=NetworkConstants(complexity=40.0)
-    )
+    models = ComparedModels(network=NetworkConstants(complexity=40.0))
+    table = compare_bounds(0.02, FixedLength(0.5), 1_000, models, largest_n_steps=60)
     best = table.optimum("linear")
     assert 1 < best < 60
     assert table.curves["linear"][best - 1] == table.curves["linear"].min()

@@ -146,12 +146,14 @@ def worlds(few_samples=False):
     return [draw_world(seed, few_samples=few_samples) for seed in range(DRAWS)]
 
 
-def constants(world):
-    return {"loss_lipschitz": world.rho, "model_lipschitz": world.radius}
+def models_of(world):
+    return theory.LinearModels(world.radius, world.data_norm)
 
 
-def complexity_of(world):
-    return theory.linear_complexity(world.radius, world.data_norm)
+def assumptions(world):
+    return theory.Assumptions(
+        loss_lipschitz=world.rho, model_lipschitz=world.radius, model_complexity=models_of(world).complexity
+    )
 
 
 # Error difference -------------------------------------------------------------------------------
@@ -162,7 +164,7 @@ def difference(world):
 
 
 def test_error_difference_on_moving_gaussians():
-    assert_holds(worlds(), difference, lambda w: theory.error_difference(w.shifts[0], **constants(w)).total)
+    assert_holds(worlds(), difference, lambda w: theory.error_difference(w.shifts[0], assumptions(w)).total)
     assert_caught(worlds(), difference, lambda w: w.rho * w.shifts[0])  # the slope of the model forgotten
 
 
@@ -190,7 +192,9 @@ def discrete_pair(seed):
 def test_error_difference_on_labelled_clouds_with_moving_labels():
     pairs = [discrete_pair(seed) for seed in range(DRAWS)]
     truth = lambda pair: pair[0]  # noqa: E731
-    assert_holds(pairs, truth, lambda pair: theory.error_difference(pair[1], model_lipschitz=pair[2]).total)
+    assert_holds(
+        pairs, truth, lambda pair: theory.error_difference(pair[1], theory.Assumptions(model_lipschitz=pair[2])).total
+    )
     assert_caught(pairs, truth, lambda pair: pair[1] * max(pair[2], 1.0))
     assert_caught(pairs, truth, lambda pair: 0.99 * pair[1] * sqrt(pair[2] ** 2 + 1))
 
@@ -203,9 +207,7 @@ def step_difference(world):
 
 
 def stability(world):
-    return theory.self_training_stability(
-        world.shifts[0], world.n, delta=DELTA, model_complexity=complexity_of(world), **constants(world)
-    )
+    return theory.self_training_stability(world.shifts[0], world.n, assumptions(world), delta=DELTA)
 
 
 @pytest.mark.parametrize("few_samples", [False, True])
@@ -223,14 +225,7 @@ def final_error(world):
 
 
 def naive(world):
-    return theory.naive_bound(
-        world.error(world.model, 0),
-        world.shifts,
-        world.n,
-        delta=DELTA,
-        model_complexity=complexity_of(world),
-        **constants(world),
-    )
+    return theory.naive_bound(world.error(world.model, 0), world.shifts, world.n, assumptions(world), delta=DELTA)
 
 
 @pytest.mark.parametrize("few_samples", [False, True])
@@ -350,7 +345,7 @@ def chains(kind):
 
 
 def kumar_constants(chain):
-    return {"delta": DELTA, "model_lipschitz": chain.radius, "data_norm": chain.data_norm}
+    return {"delta": DELTA, "models": theory.LinearModels(chain.radius, chain.data_norm)}
 
 
 def one_step(chain):
@@ -438,7 +433,7 @@ def discrepancies():
 
 def test_discrepancy_bound():
     truth = lambda case: case[0]  # noqa: E731
-    bound = lambda case: theory.discrepancy_bound(case[2].shifts, case[1], **constants(case[2])).total  # noqa: E731
+    bound = lambda case: theory.discrepancy_bound(case[2].shifts, case[1], assumptions(case[2])).total  # noqa: E731
     assert_holds(discrepancies(), truth, bound)
     assert_caught(discrepancies(), truth, lambda case: 0.2 * bound(case))
     # Distances counted from the source and not to the last domain.
@@ -511,7 +506,7 @@ def trees():
 
 
 def test_sequential_complexity_of_linear_models():
-    bound = lambda tree: theory.linear_sequential_rademacher(tree[0].shape[1], model_lipschitz=2.0).total  # noqa: E731
+    bound = lambda tree: theory.linear_sequential_rademacher(tree[0].shape[1], theory.LinearModels(2.0)).total  # noqa: E731
     truth = lambda tree: linear_complexity_of(tree, 2.0)  # noqa: E731
     assert_holds(trees(), truth, bound)
     for tree in trees()[-8:]:
@@ -547,16 +542,14 @@ def test_sequential_complexity_of_a_loss():
 
 def sequential_complexity(world):
     length = world.n * len(world.means)
-    own = theory.linear_sequential_rademacher(length, model_lipschitz=world.radius, data_norm=world.data_norm).total
+    own = theory.linear_sequential_rademacher(length, models_of(world)).total
     return theory.loss_sequential_rademacher(own, length, loss_lipschitz=world.rho).total
 
 
 def general(world, weights=None):
     last = world.students[-1]
-    errors = world.errors(last[None])[0]
-    return theory.generalisation_bound(
-        errors, world.shifts, world.n, sequential_complexity(world), weights=weights, delta=DELTA, **constants(world)
-    )
+    path = theory.PathErrors(world.errors(last[None])[0], world.shifts, weights)
+    return theory.generalisation_bound(path, world.n, sequential_complexity(world), assumptions(world), delta=DELTA)
 
 
 @pytest.mark.parametrize("few_samples", [False, True])
@@ -573,12 +566,8 @@ def test_broken_generalisation_bound_is_caught():
 
 def network(world, **changes):
     steps = len(world.shifts)
-    derived = theory.NetworkConstants.derived(
-        loss_lipschitz=world.rho,
-        model_lipschitz=world.radius,
-        model_complexity=complexity_of(world),
-        sequential=world.data_norm * np.log(world.n * steps) ** 1.5,
-    )
+    sequential = world.data_norm * np.log(world.n * steps) ** 1.5
+    derived = theory.NetworkConstants.derived(assumptions(world), sequential=sequential)
     fields = {**vars(derived), **changes}
     return theory.network_bound(
         world.error(world.model, 0),
@@ -597,7 +586,7 @@ def test_network_form_of_the_generalisation_bound(few_samples):
 
 
 def test_broken_network_form_is_caught():
-    huge = [w for w in worlds() if w.n >= 10**10]  # where the sampling terms leave room to see the others
+    huge = [w for w in worlds() if w.n >= 10**10]  # where the sampling terms are small enough to see the others
     assert len(huge) > 300
     assert_caught(huge, final_error, lambda w: network(w, shift=0.0).total)
     assert_caught(huge, final_error, lambda w: network(w).total - network(w)["source error"])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gradapt.datasets.common import Preset, Split, check_count, check_words, image_domain, limit_domains, positions
 from gradapt.datasets.mnist import mnist
-from gradapt.domains import Domain, DomainSequence
+from gradapt.domains import DomainSequence
 from gradapt.errors import InputError
 from gradapt.seeds import derive_seed
 
@@ -49,33 +50,35 @@ def color_mnist(
     images, labels = mnist("train", download=download)
     if len(images) < 20:
         raise InputError(f"Color-Shift MNIST needs at least 20 training images, found {len(images)}")
-    order = np.random.default_rng(derive_seed(seed, "color-mnist")).permutation(len(images))
-    domains: list[Domain] = []
-
-    def add(rows: np.ndarray, shift: float) -> None:
-        domains.append(image_domain(images[rows], labels[rows], f"shift {shift:g}", shift))
-
     if preset == "paper":
-        n_used = min(_PAPER_IMAGES, len(images) * _PAPER_IMAGES // 60_000)
-        used, rest = np.arange(n_used), np.arange(n_used, len(images))
-        add(used, 0.0)
-        for shift in [] if split == "heldout" else shifts(n_given, preset):
-            add(used, shift)
-        add(rest[:_HELDOUT_IMAGES] if split == "heldout" else used, 1.0)
-        return limit_domains(DomainSequence(domains), n_samples, seed)
-    # A made-up MNIST with fewer images keeps the proportions.
-    share = min(1.0, len(images) / 60_000)
-    source, block, target = (max(2, int(size * share)) for size in (_SOURCE, _BLOCK, _TARGET))
-    add(order[:source], 0.0)
-    last = source + block * _BLOCKS
-    if split == "heldout":
-        add(order[last + target :][:_HELDOUT_IMAGES], 1.0)
+        parts = _same_images(len(images), n_given, split)
     else:
-        for shift in shifts(n_given, preset):
-            start = source + block * (round(shift * _BLOCKS) - 1)
-            add(order[start : start + block], shift)
-        add(order[last : last + target], 1.0)
+        order = np.random.default_rng(derive_seed(seed, "color-mnist")).permutation(len(images))
+        parts = _different_images(order, n_given, split)
+    domains = [image_domain(images[rows], labels[rows], f"shift {shift:g}", shift) for rows, shift in parts]
     return limit_domains(DomainSequence(domains), n_samples, seed)
+
+
+def _same_images(n_images: int, n_given: int, split: Split) -> list[tuple[NDArray[np.int64], float]]:
+    """Rows and shift of each domain of the text: the same images in all of them."""
+    n_used = min(_PAPER_IMAGES, n_images * _PAPER_IMAGES // 60_000)
+    used, rest = np.arange(n_used), np.arange(n_used, n_images)
+    if split == "heldout":
+        return [(used, 0.0), (rest[:_HELDOUT_IMAGES], 1.0)]
+    return [(used, shift) for shift in (0.0, *shifts(n_given, "paper"), 1.0)]
+
+
+def _different_images(order: NDArray[np.int64], n_given: int, split: Split) -> list[tuple[NDArray[np.int64], float]]:
+    """Rows and shift of each domain of the reference: every image is in one domain alone."""
+    # A made-up MNIST with fewer images keeps the proportions.
+    share = min(1.0, len(order) / 60_000)
+    source, block, target = (max(2, int(size * share)) for size in (_SOURCE, _BLOCK, _TARGET))
+    last = source + block * _BLOCKS
+    first = (order[:source], 0.0)
+    if split == "heldout":
+        return [first, (order[last + target :][:_HELDOUT_IMAGES], 1.0)]
+    between = [(order[source + block * (round(s * _BLOCKS) - 1) :][:block], s) for s in shifts(n_given)]
+    return [first, *between, (order[last : last + target], 1.0)]
 
 
 def shifts(n_given: int, preset: Preset = "reference") -> list[float]:

@@ -57,13 +57,4 @@ def limit_domains(sequence: DomainSequence, n_samples: int | None, seed: int) ->
         return sequence
     if n_samples < 2:
         raise InputError(f"n_samples must be at least 2, got {n_samples!r}")
-    return DomainSequence([_limited(domain, n_samples, seed) for domain in sequence])
-
-
-def _limited(domain: Domain, n_samples: int, seed: int) -> Domain:
-    if len(domain) <= n_samples:
-        return domain
-    rng = np.random.default_rng(derive_seed(seed, "limit", len(domain)))
-    rows = np.sort(rng.choice(len(domain), n_samples, replace=False))
-    labels = None if domain.labels is None else domain.labels[rows]
-    return Domain(domain.samples[rows], labels=labels, name=domain.name)
+    return DomainSequence([domain.subsample(n_samples, derive_seed(seed, "limit", len(domain))) for domain in sequence])

@@ -1,4 +1,4 @@
-"""Cover Type: forest cover in the order of the distance to water."""
+"""Cover Type (covtype): kinds of tree cover in the order of the distance to water."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from gradapt.datasets.common import Preset, Split, check_count, check_words, lim
 from gradapt.datasets.downloads import DataFile, read_bytes, stamp
 from gradapt.domains import Domain, DomainSequence
 from gradapt.errors import InputError
+from gradapt.extras import need
 from gradapt.seeds import derive_seed
 
 __all__ = ["FILES", "covtype"]
@@ -98,6 +99,7 @@ def covtype(
 @lru_cache(maxsize=1)
 def _load(_stamp: tuple[tuple[str, int, int], ...], download: bool) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
     """Standardised features and labels 0/1, in ascending order of the distance to water."""
+    need("pandas", "paper", "reading Cover Type")
     import pandas as pd
 
     content = read_bytes(FILES["covtype"], download=download)

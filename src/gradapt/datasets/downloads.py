@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gradapt.errors import InputError
+from gradapt.extras import MissingExtra, has, need
 
 __all__ = ["DataFile", "cache_folder", "data_folder", "locate", "read_bytes", "stamp"]
 
@@ -59,16 +60,17 @@ def cache_folder() -> Path:
     named = os.environ.get("GRADAPT_CACHE")
     if named:
         return Path(named).expanduser()
-    try:
-        from platformdirs import user_cache_path
-    except ImportError:  # a bare GPU machine
+    if not has("pooch"):  # nothing was downloaded here: any fixed place will do to look and to name
         return Path.home() / ".cache" / "gradapt"
-    return Path(user_cache_path("gradapt"))
+    import pooch
+
+    return Path(pooch.os_cache("gradapt"))
 
 
 def locate(file: DataFile) -> Path | None:
     """The file on this machine, unchecked, or None where it is not at hand."""
-    for folder in (data_folder(), cache_folder()):
+    for place in (data_folder, cache_folder):
+        folder = place()
         if folder is not None and (folder / file.path).is_file():
             return folder / file.path
     return None
@@ -131,9 +133,11 @@ def _own_sums(path: Path, file: DataFile) -> str | None:
 
 def _download(file: DataFile) -> Path:
     try:
-        import pooch  # type: ignore[import-untyped]
-    except ImportError:
-        raise _missing(file) from None
+        need("pooch", "paper", "downloading it")
+    except MissingExtra as error:
+        raise _missing(file, str(error)) from None
+    import pooch
+
     folder = cache_folder() / Path(file.path).parent
     try:
         # The sum is that of the content, so it is checked after unpacking, when the file is read.

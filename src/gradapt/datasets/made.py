@@ -34,10 +34,10 @@ def write_made_data(folder: str | Path, *, n_images: int = 600, n_rows: int = 2_
     rng = np.random.default_rng(seed)
     files: dict[str, bytes] = {}
     for part, count in (("train", n_images), ("t10k", max(20, n_images // 3))):
-        images, labels = _digits(rng, count)
+        images, labels = _mnist(rng, count)
         files[f"mnist/{part}-images-idx3-ubyte.gz"] = _packed(_idx(images))
         files[f"mnist/{part}-labels-idx1-ubyte.gz"] = _packed(_idx(labels))
-    files["covtype/covtype.data.gz"] = _packed(_cover_rows(rng, n_rows))
+    files["covtype/covtype.data.gz"] = _packed(_covtype(rng, n_rows))
     for name, content in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(content)
@@ -51,7 +51,7 @@ def write_made_data(folder: str | Path, *, n_images: int = 600, n_rows: int = 2_
     return folder
 
 
-def _digits(rng: np.random.Generator, count: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+def _mnist(rng: np.random.Generator, count: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     labels = (np.arange(count) % 10).astype(np.uint8)
     images = rng.integers(0, 40, (count, 28, 28))
     for i, label in enumerate(labels):
@@ -68,7 +68,7 @@ def _portraits(rng: np.random.Generator, count: int) -> tuple[NDArray[np.uint8],
     return images.astype(np.uint8), labels, years
 
 
-def _cover_rows(rng: np.random.Generator, count: int) -> bytes:
+def _covtype(rng: np.random.Generator, count: int) -> bytes:
     table = rng.integers(0, 100, (count, 55))
     table[:, 10:54] = rng.integers(0, 2, (count, 44))
     table[:, 54] = rng.integers(1, 4, count)

@@ -1,4 +1,4 @@
-"""Portraits: yearbook photographs in the order of their years; the label is the gender."""
+"""Portraits: photographs of pupils in the order of their years; the label is the gender."""
 
 from __future__ import annotations
 

@@ -166,9 +166,12 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
     def fit_source(self, sequence: DomainSequence) -> Learner:
         """The learner of the wrapped classifier, fitted on the source alone: what a method starts from."""
         source = sequence.source
-        learner = as_learner(self._template(), source.classes)
         # A learner that cannot weigh refuses weights: they are never dropped in silence.
-        return learner.fit(source.samples, source.codes(), source.uneven_weights)
+        return self.new_learner(source.classes).fit(source.samples, source.codes(), source.uneven_weights)
+
+    def new_learner(self, classes: NDArray[Any]) -> Learner:
+        """The learner of the wrapped classifier, not fitted."""
+        return as_learner(self._template(), classes)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels of new samples, by the adapted classifier."""

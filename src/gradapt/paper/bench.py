@@ -2,50 +2,41 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from numpy.typing import NDArray
 
+from gradapt.choice import ChosenGOAT
 from gradapt.datasets import dataset
-from gradapt.domains import DomainSequence
+from gradapt.domains import Domain, DomainSequence, LabelledDomain
 from gradapt.errors import InputError
-from gradapt.learners.torch_learner import split_for_features
-from gradapt.learners.torch_samples import Samples, Stored, encode
-from gradapt.learners.torch_training import Adam, EarlyStopping, Recipe, Trainer, seeded
-from gradapt.methods.baselines import Baseline, PairedTrainer
-from gradapt.networks import INPUT, conv_net, mlp, paper_conv_net, reference_conv_net
-from gradapt.paper.coupling import Coupling, couple, couple_entropic, couple_without_cost
+from gradapt.estimators.base import AdaptedClassifier
+from gradapt.learners import Learner
+from gradapt.learners.torch_learner import TorchLearner
+from gradapt.learners.torch_pool import TrainerPool
+from gradapt.methods import GOAT, Adaptation, CarriedLabels, GradualSelfTraining, Method, OnStep
+from gradapt.methods.pretrained_encoder import PretrainedEncoder
+from gradapt.paper.cells import Cell
+from gradapt.paper.configurations import estimator_of, is_network, method_of
+from gradapt.paper.measures import Measured, accuracy, plan_measures
 from gradapt.paper.presets import Settings, settings
-from gradapt.paper.steps import Judge, self_train
-from gradapt.paper.workshop import Workshop
-from gradapt.seeds import derive_seed
+from gradapt.paths import Workspace
 
-__all__ = ["Bench", "Encoder"]
+__all__ = ["Bench"]
 
 # Share of a GPU's memory, and bytes elsewhere, that encodings of all processes may fill before old ones are dropped.
 _MEMORY_SHARE = 0.5
 _CPU_BYTES = 4 * 2**30
 
 
-@dataclass(frozen=True, eq=False)
-class Encoder:
-    """A frozen encoder and the head to start from, cut out of one trained network at a layer."""
-
-    name: str
-    layer: str
-    front: nn.Module
-    head: nn.Module
-
-
 @dataclass(eq=False)
 class Bench:
-    """Data, source model, encodings and plans of one benchmark, preset and seed.
+    """Data, source models, encodings and plans of one benchmark, preset and seed.
 
     Parameters
     ----------
@@ -54,15 +45,14 @@ class Bench:
     device : torch.device
     n_samples : int, optional
         At most this many samples in each domain.
-    workshop : Workshop
+    trainers : TrainerPool
+        May serve several seeds: a step that was captured for one serves all.
     study : str
         Ablation, whose settings differ from the tables'.
     own_settings : Settings, optional
         Other than the preset's, for trials.
     jobs : int
         Processes that share the device.
-    memory : dict
-        What one method leaves for another of the same bench, such as finished candidates.
     """
 
     table: str
@@ -70,221 +60,169 @@ class Bench:
     seed: int
     device: torch.device
     n_samples: int | None = None
-    workshop: Workshop = field(default_factory=Workshop)
+    trainers: TrainerPool = field(default_factory=TrainerPool)
     study: str = ""
     own_settings: Settings | None = None
     jobs: int = 1
-    memory: dict[Any, Any] = field(default_factory=dict)
-    _samples: dict[str, Tensor] = field(default_factory=dict)
-    _labels: dict[str, Tensor] = field(default_factory=dict)
-    _encoded: dict[tuple[str, str], Tensor] = field(default_factory=dict)
-    _plans: dict[tuple[str, str, str, str], Coupling] = field(default_factory=dict)
-    _encoders: dict[str, Encoder] = field(default_factory=dict)
-    _names: dict[int, list[str]] = field(default_factory=dict)
+    _domains: dict[str, Domain] = field(default_factory=dict)
+    _labels: dict[str, NDArray[Any]] = field(default_factory=dict)
+    _sequences: dict[int, DomainSequence] = field(default_factory=dict)
+    _networks: dict[Any, TorchLearner] = field(default_factory=dict)
 
     @cached_property
     def settings(self) -> Settings:
         return self.own_settings or settings(self.table, self.preset, self.study)
 
-    def names(self, n_given: int) -> list[str]:
-        """Names of the domains, source first; their samples are put on the device once."""
-        if n_given not in self._names:
-            self._names[n_given] = self._keep(self._load(n_given, "adapt"))
-        return self._names[n_given]
+    @cached_property
+    def workspace(self) -> Workspace:
+        budget: float = _CPU_BYTES
+        if self.device.type == "cuda":
+            budget = _MEMORY_SHARE * torch.cuda.get_device_properties(self.device).total_memory
+        return Workspace(int(budget / self.jobs))
 
-    def samples(self, name: str) -> Stored:
-        return Stored(self._samples[name])
+    def sequence(self, n_given: int) -> DomainSequence:
+        """The domains on the device, no label but the source's among them."""
+        if n_given not in self._sequences:
+            self._sequences[n_given] = DomainSequence(self._keep(self._load(n_given, "adapt")))
+        return self._sequences[n_given]
 
-    def labels(self, name: str) -> Tensor:
-        """Labels of a domain, for the source model and for measuring only."""
+    def labels(self, name: str) -> NDArray[Any]:
+        """True labels of a domain, for measuring only."""
         return self._labels[name]
 
     @cached_property
-    def heldout(self) -> str | None:
-        """Name of the held-out target; None where the data have none."""
+    def heldout(self) -> LabelledDomain | None:
+        """Fresh samples of the target, with labels; None where the data have none."""
         try:
-            sequence = self._load(0, "heldout")
+            target = self._load(0, "heldout").target
         except InputError:
             return None
-        source, target = sequence
-        return self._keep([source, type(target)(target.samples, labels=target.labels, name="held-out target")])[1]
+        return LabelledDomain(self._on_device(target), np.asarray(target.labels), name="held-out target")
 
-    def judge(self, n_given: int, encoder: Encoder | None = None) -> Judge:
-        """What models are measured on, in the space they work in."""
-        target = self.names(n_given)[-1]
+    def target(self, n_given: int) -> LabelledDomain:
+        """The target with its true labels, for measuring only."""
+        target = self.sequence(n_given).target
+        return LabelledDomain(target.samples, self.labels(target.name), name=target.name)
 
-        def view(name: str) -> Samples:
-            return self.samples(name) if encoder is None else Stored(self.encoded(encoder, name))
+    def run(self, cell: Cell) -> dict[str, Any]:
+        """The numbers of one cell."""
+        sequence = self.sequence(cell.n_given)
+        learner, method = self.start(cell)
+        measured = Measured(self.target(cell.n_given), self.heldout, self._scores(learner, sequence, method))
+        measured.add(learner)
+        candidates: dict[int, dict[str, float | None]] = {}
+        if isinstance(method, ChosenGOAT):
+            method = replace(
+                method, on_candidate=lambda number, run: candidates.update({number: measured.of(run.learner)})
+            )
+        adaptation = self.adapt(cell, learner, method, lambda record, student: measured.add(student, record))
+        if isinstance(method, CarriedLabels):
+            return self._carried(cell, learner, np.asarray(adaptation.carried))
+        names = [domain.name for domain in sequence]
+        plans = adaptation.plans if isinstance(method, GOAT) else ()
+        result = measured.result()
+        if plans:
+            result |= plan_measures(plans, [self.labels(name) for name in names])
+        return result if adaptation.choice is None else _with_candidates(result, adaptation, candidates)
 
-        fresh = self.heldout
-        return Judge(
-            view(target),
-            self.labels(target),
-            None if fresh is None else view(fresh),
-            None if fresh is None else self.labels(fresh),
+    def start(self, cell: Cell) -> tuple[Learner, Method]:
+        """The source model of a cell, trained once for all that share it, and the method that goes on from it."""
+        estimator = estimator_of(cell, self.settings, str(self.device))
+        sequence = self.sequence(cell.n_given)
+        if not is_network(cell):
+            return estimator.fit_source(_on_host(sequence)), method_of(cell, self.settings)
+        network = self._source_network(estimator)
+        method = method_of(cell, self.settings)
+        if not isinstance(method, PretrainedEncoder):
+            return network, method
+        key = ("pretrained", cell.n_given)
+        if key not in self._networks:
+            self._networks[key] = method.prepare(network, sequence)
+        return self._networks[key], method.method
+
+    def adapt(self, cell: Cell, learner: Learner, method: Method, on_step: OnStep | None = None) -> Adaptation:
+        """Run the method of a cell on what the bench shares."""
+        sequence = self.sequence(cell.n_given)
+        if not is_network(cell):
+            return method.adapt(learner, _on_host(sequence), on_step)
+        return method.adapt(learner, sequence, on_step, self.workspace)
+
+    def _source_network(self, estimator: AdaptedClassifier) -> TorchLearner:
+        """The network of an estimator, fitted on the source as `fit_path` would; trained once, whatever its encoder."""
+        source = self.sequence(0).source
+        layer = estimator.estimator.encoder
+        if not self._networks:
+            template: TorchLearner = estimator.estimator.make_learner(source.classes)
+            template = replace(template, seed=self.seed, trainers=self.trainers)
+            self._networks[layer] = template.fit(source.samples, source.codes(), source.uneven_weights)
+        if layer not in self._networks:
+            # Always the same object for a layer, so that its encodings are found again.
+            self._networks[layer] = replace(next(iter(self._networks.values())), encoder_layer=layer)
+        return self._networks[layer]
+
+    def _scores(self, learner: Learner, sequence: DomainSequence, method: Method) -> Any:
+        """Scores of a model: from its head on features that are at hand, where the encoder is frozen."""
+        frozen = isinstance(method, GOAT | ChosenGOAT | CarriedLabels) or (
+            isinstance(method, GradualSelfTraining) and method.freeze_encoder
         )
+        by_name = {domain.name: domain for domain in sequence}
 
-    @cached_property
-    def source_model(self) -> nn.Module:
-        """The whole network, trained on the source."""
-        module = self._trained_on_source(self._network(), "source", self.samples(self.names(0)[0]))
-        module.sample_shape = self.sample_shape  # type: ignore[assignment]
-        return module
+        def from_features(model: Learner, domain: LabelledDomain) -> NDArray[np.float64]:
+            features = self.workspace.encoded_domain(learner, by_name.get(domain.name, domain))
+            return model.head().logits(features.samples)
 
-    def encoder(self, n_given: int, layer: str = "") -> Encoder:
-        """The frozen encoder for so many given domains, up to a layer, with a head trained on the source."""
-        layer = layer or self.settings.encoder
-        # Nothing in front of the input could be trained.
-        pretrain = self.settings.pretrain_encoder and layer != INPUT
-        name = f"{layer} given {n_given}" if pretrain else f"{layer} source"
-        if name not in self._encoders:
-            make = self._pretrained_encoder if pretrain else self._source_encoder
-            self._encoders[name] = make(name, layer, n_given)
-        return self._encoders[name]
+        def from_samples(model: Learner, domain: LabelledDomain) -> NDArray[np.float64]:
+            on_device = isinstance(learner, TorchLearner)
+            return model.logits(domain.samples if on_device else domain.samples.cpu().numpy())
 
-    def encoded(self, encoder: Encoder, name: str) -> Tensor:
-        """Features of a domain, one row per sample."""
-        if encoder.layer == INPUT:
-            return self._samples[name].flatten(1)
-        key = (encoder.name, name)
-        if key not in self._encoded:
-            features = encode(encoder.front, self.samples(name))
-            self._make_room(features)
-            self._encoded[key] = features
-        return self._encoded[key]
+        return from_features if frozen else from_samples
 
-    def plan(self, encoder: Encoder, before: str, after: str, kind: str = "optimal") -> Coupling:
-        """The plan between two domains: optimal in the encoder's space, or one of the ablation's."""
-        key = (kind, encoder.name, before, after)
-        if key not in self._plans:
-            if kind == "optimal":
-                make = couple if self.settings.plan == "exact" else couple_entropic
-                self._plans[key] = make(self.encoded(encoder, before), self.encoded(encoder, after))
-            else:
-                sizes = len(self._samples[before]), len(self._samples[after])
-                seed = derive_seed(self.seed, kind, before, after)
-                self._plans[key] = couple_without_cost(kind, *sizes, self.device, seed)
-        return self._plans[key]
-
-    def same_class_mass(self, plan: Coupling, before: str, after: str) -> float:
-        """Share of the plan between samples of one class: a diagnosis, in percent, that no method sees."""
-        same = self.labels(before)[plan.rows] == self.labels(after)[plan.cols]
-        return float((plan.mass * same).sum()) * 100
-
-    def carried_labels(self, n_given: int) -> Tensor:
-        """The source's labels, carried along the optimal plans: share of each class at each target sample.
-
-        A sample that lost all its mass to a cutoff has shares of 0.
-        """
-        names, encoder = self.names(n_given), self.encoder(n_given)
-        values = torch.nn.functional.one_hot(self.labels(names[0]), self.n_classes).double()
-        for before, after in pairwise(names):
-            pushed = self.plan(encoder, before, after).push(values)
-            values = pushed / pushed.sum(1, keepdim=True).clamp_min(torch.finfo(pushed.dtype).tiny)
-        return values
-
-    def recipe(self, epochs: int) -> Recipe:
-        chosen = self.settings
-        stopping = None if chosen.patience is None else EarlyStopping(chosen.patience)
-        return Recipe(epochs, chosen.batch_size, Adam(chosen.lr, chosen.weight_decay), stopping)
-
-    def trainer(self, name: str, module: nn.Module) -> Trainer:
-        """A shared trainer for self-training, loaded with a module's weights."""
-        recipe = self.recipe(self.settings.self_training_epochs)
-        return self.workshop.trainer(name, _copy(module), lambda own: Trainer(own, recipe))
-
-    def paired_trainer(self, name: str, baseline: Baseline, layer: str) -> PairedTrainer:
-        """A shared trainer for a baseline, loaded with the source model's weights."""
-        recipe = self.recipe(self.settings.self_training_epochs)
-        shape, n_classes = self.sample_shape, self.n_classes
-        return self.workshop.trainer(
-            name,
-            _copy(self.source_model),
-            lambda own: PairedTrainer(own, layer, baseline, recipe, sample_shape=shape, n_classes=n_classes),
-        )
+    def _carried(self, cell: Cell, learner: Learner, shares: NDArray[np.float64]) -> dict[str, Any]:
+        """Source labels carried along the plans; without a model there is nothing to say about other samples."""
+        arrived = shares.sum(axis=1) > 0
+        guesses = learner.classes[shares.argmax(axis=1)]
+        # Where nothing arrives there is no label, and so no right one.
+        right = accuracy(arrived & (guesses == self.target(cell.n_given).labels), np.ones(len(guesses), dtype=bool))
+        names = ("last", "selected", "label_selected")
+        result: dict[str, Any] = {f"transductive_{name}": right for name in names}
+        result |= {f"heldout_{name}": None for name in names}
+        return result | {"labelled_share": float(arrived.mean()) * 100}
 
     def _load(self, n_given: int, split: str) -> DomainSequence:
         load = dataset(self.table).load
         return load(n_given, preset=self.preset, seed=self.seed, split=split, n_samples=self.n_samples)
 
-    def _keep(self, domains: Any) -> list[str]:
-        names = []
-        for domain in domains:
+    def _keep(self, domains: Iterable[Domain]) -> list[Domain]:
+        """The domains on the device, each once; their labels aside, but for the source's."""
+        kept = []
+        for number, domain in enumerate(domains):
             # Domains of one name are the same in every row of the table.
-            if domain.name not in self._samples:
-                self._samples[domain.name] = torch.from_numpy(np.ascontiguousarray(domain.samples)).to(self.device)
-                self._labels[domain.name] = torch.tensor(domain.labels, device=self.device)
-            names.append(domain.name)
-        return names
+            if domain.name not in self._domains:
+                tensor, labels = self._on_device(domain), np.asarray(domain.labels)
+                self._labels[domain.name] = labels
+                self._domains[domain.name] = (
+                    Domain(tensor, name=domain.name) if number else LabelledDomain(tensor, labels, name=domain.name)
+                )
+            kept.append(self._domains[domain.name])
+        return kept
 
-    @property
-    def sample_shape(self) -> tuple[int, ...]:
-        return tuple(self._samples[self.names(0)[0]].shape[1:])
-
-    @property
-    def n_classes(self) -> int:
-        return dataset(self.table).n_classes
-
-    def _network(self, pretraining_layer: str = "") -> nn.Module:
-        """An untrained network; with a layer, the one that ends there but for a small head that is thrown away."""
-        size = self.sample_shape[-1]
-        kind = "pretraining" if pretraining_layer else ""
-        with seeded(derive_seed(self.seed, "weights", kind), torch.device("cpu")):
-            if self.settings.network == "mlp":
-                module: nn.Module = mlp(size, self.n_classes)
-            elif pretraining_layer:
-                n_conv = int(pretraining_layer.removeprefix("conv"))
-                module = conv_net(size, self.n_classes, n_conv=n_conv, hidden=(256, 256))
-            elif self.settings.network == "reference-cnn":
-                module = reference_conv_net(size, self.n_classes)
-            elif self.settings.network == "ablation-cnn":
-                module = conv_net(size, self.n_classes, n_conv=4, hidden=(128, 128))
-            else:
-                module = paper_conv_net(size, self.n_classes)
-        return module.to(self.device)
-
-    def _trained_on_source(self, module: nn.Module, name: str, samples: Samples) -> nn.Module:
-        labels = self.labels(self.names(0)[0])
-        recipe = self.recipe(self.settings.source_epochs)
-        trainer = self.workshop.trainer(name, module, lambda own: Trainer(own, recipe))
-        rows = torch.arange(len(samples), device=self.device)
-        trainer.train(samples, rows, labels, seed=derive_seed(self.seed, "fit", name))
-        return _copy(trainer.module)
-
-    def _source_encoder(self, name: str, layer: str, n_given: int) -> Encoder:
-        if layer == INPUT and len(self.sample_shape) == 1:
-            return Encoder(name, layer, nn.Identity(), self.source_model)
-        return Encoder(name, layer, *split_for_features(self.source_model, layer, self.sample_shape))
-
-    def _pretrained_encoder(self, name: str, layer: str, n_given: int) -> Encoder:
-        """Self-train along all given domains, keep the encoder, train a new head on the source."""
-        names = self.names(n_given)
-        source = self.samples(names[0])
-        small = self._trained_on_source(self._network(layer), f"pretraining source {layer}", source)
-        trainer = self.trainer(f"pretraining {layer}", small)
-        for number, domain in enumerate(names[1:]):
-            seed = derive_seed(self.seed, "pretraining", n_given, number)
-            self_train(trainer, self.samples(domain), self.settings, seed)
-        front, _ = split_for_features(_copy(trainer.module), layer, self.sample_shape)
-        _, head = split_for_features(self._network(), layer, self.sample_shape)
-        bare = Encoder(name, layer, front, head)
-        head = self._trained_on_source(head, f"head source {layer}", Stored(self.encoded(bare, names[0])))
-        return Encoder(name, layer, front, head)
-
-    def _make_room(self, features: Tensor) -> None:
-        budget: float = _CPU_BYTES
-        if self.device.type == "cuda":
-            budget = _MEMORY_SHARE * torch.cuda.get_device_properties(self.device).total_memory
-        budget /= self.jobs
-        total = sum(value.nbytes for value in self._encoded.values()) + features.nbytes
-        for key in list(self._encoded):
-            if total <= budget:
-                break
-            total -= self._encoded.pop(key).nbytes
+    def _on_device(self, domain: Domain) -> torch.Tensor:
+        return torch.from_numpy(np.ascontiguousarray(domain.samples)).to(self.device)
 
 
-def _copy(module: nn.Module) -> nn.Module:
-    # Gradients of a captured step belong to its graph; a copy needs none.
-    for parameter in module.parameters():
-        parameter.grad = None
-    return deepcopy(module)
+def _with_candidates(
+    result: dict[str, Any], adaptation: Adaptation, candidates: dict[int, dict[str, float | None]]
+) -> dict[str, Any]:
+    """The result of a choice beside the best and the worst one, which are found with target labels."""
+    ranked = sorted(candidates, key=lambda number: float(candidates[number]["transductive"] or 0.0))
+    found = {key: value for key, value in result.items() if key != "steps"}
+    for name, number in (("best", ranked[-1]), ("worst", ranked[0])):
+        for side in ("transductive", "heldout"):
+            found[f"{side}_{name}"] = candidates[number][side]
+    accuracies = {str(number): measures["transductive"] for number, measures in candidates.items()}
+    scores = {str(number): value for number, value in adaptation.choice.scores.items()}
+    return found | {"chosen": adaptation.choice.n_generated, "accuracies": accuracies, "scores": scores}
+
+
+def _on_host(sequence: DomainSequence) -> DomainSequence:
+    return sequence.each(lambda domain: domain.with_samples(domain.samples.cpu().numpy()))

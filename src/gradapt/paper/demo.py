@@ -16,7 +16,7 @@ __all__ = ["METHODS", "SCENES", "DemoRun", "Scene", "count_runs", "run_demo"]
 
 @dataclass(frozen=True)
 class Scene:
-    """A path of domains and the classifier that is led along it."""
+    """A path of domains and the classifier that follows it."""
 
     name: str
     title: str
@@ -101,19 +101,22 @@ def _run_scene(scene: Scene, seed: int) -> Iterator[DemoRun]:
 
     from threadpoolctl import threadpool_limits
 
-    from gradapt.estimators import DirectSelfTraining, GOATClassifier, GradualSelfTrainingClassifier
+    from gradapt.estimators import DirectSelfTrainingClassifier, GOATClassifier, GradualSelfTrainingClassifier
+    from gradapt.paths import Transport
     from gradapt.transport import OracleCoupling
 
     sequence = scene.make(seed=seed)
     held_out = scene.make(seed=seed, split="held_out").target
     base = scene.make_classifier()
     classifiers = {
-        METHODS[1]: DirectSelfTraining(base),
+        METHODS[1]: DirectSelfTrainingClassifier(base),
         METHODS[2]: GradualSelfTrainingClassifier(base),
         METHODS[3]: GOATClassifier(base, n_generated=scene.n_generated),
     }
     if scene.paired:
-        classifiers[METHODS[4]] = GOATClassifier(base, n_generated=scene.n_generated, solver=OracleCoupling())
+        classifiers[METHODS[4]] = GOATClassifier(
+            base, n_generated=scene.n_generated, transport=Transport(OracleCoupling())
+        )
     first = True
     for method, classifier in classifiers.items():
         started = time.perf_counter()

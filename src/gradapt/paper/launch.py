@@ -51,9 +51,9 @@ def run_cells(
     if not missing:
         return 0
     if jobs == 1 or len(groups) == 1:
-        workshops: dict[str, Any] = {}
+        pools: dict[str, Any] = {}
         for group in groups.values():
-            run_group(group, store.path, device, on_cell, workshops)
+            run_group(group, store.path, device, on_cell, pools)
     else:
         _run_processes(list(groups.values()), store, device, jobs, on_cell)
     return len(missing)
@@ -64,27 +64,25 @@ def run_group(
     store_path: Path,
     device: str,
     on_cell: OnCell | None = None,
-    workshops: dict[str, Any] | None = None,
+    pools: dict[str, Any] | None = None,
     jobs: int = 1,
 ) -> None:
     """Run the cells of one group one after another."""
     import torch
 
+    from gradapt.learners.torch_pool import TrainerPool
     from gradapt.learners.torch_samples import pick_device
     from gradapt.paper.bench import Bench
-    from gradapt.paper.columns import run_cell
-    from gradapt.paper.workshop import Workshop
 
     cells = sorted(cells)
     table, preset, study, seed, n_samples = cells[0].group
     place = pick_device(device)
-    # Workshops of another table only hold memory.
-    workshops = {} if workshops is None else workshops
+    # Trainers of another table only hold memory.
+    pools = {} if pools is None else pools
     own = f"{table} {preset} {study}"
-    for name in [name for name in workshops if name != own]:
-        del workshops[name]
-    workshop = workshops.setdefault(own, Workshop())
-    bench = Bench(table, preset, seed, place, n_samples, workshop, study, jobs=jobs)
+    for name in [name for name in pools if name != own]:
+        del pools[name]
+    bench = Bench(table, preset, seed, place, n_samples, pools.setdefault(own, TrainerPool()), study, jobs=jobs)
     torch.set_float32_matmul_precision("high" if bench.settings.tf32 else "highest")
     store = Store(store_path)
     provenance = provenance_of(place, asdict(bench.settings))
@@ -93,7 +91,7 @@ def run_group(
         if place.type == "cuda":
             torch.cuda.reset_peak_memory_stats(place)
         try:
-            result = run_cell(bench, cell)
+            result = bench.run(cell)
         except torch.OutOfMemoryError:
             raise SolverError(
                 f"{cell}: the memory of {place} is full; use fewer than {jobs} --jobs, or leave the device to this run "
@@ -107,14 +105,14 @@ def run_group(
             on_cell(cell, result["transductive_last"])
 
 
-_WORKER_SHOPS: dict[str, Any] = {}
+_WORKER_POOLS: dict[str, Any] = {}
 
 
 def _in_worker(cells: list[Cell], store_path: Path, device: str, threads: int, jobs: int) -> None:
     import torch
 
     torch.set_num_threads(threads)
-    run_group(cells, store_path, device, None, _WORKER_SHOPS, jobs)
+    run_group(cells, store_path, device, None, _WORKER_POOLS, jobs)
 
 
 def _run_processes(groups: list[list[Cell]], store: Store, device: str, jobs: int, on_cell: OnCell | None) -> None:

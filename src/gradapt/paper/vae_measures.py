@@ -12,9 +12,9 @@ from torch import Tensor
 from gradapt.learners.torch_samples import Stored, logits
 from gradapt.learners.torch_training import Adam, Recipe, Trainer, seeded
 from gradapt.networks import ConvVAE, conv_net
-from gradapt.paper.coupling import Coupling
 from gradapt.paper.vae_paths import TARGET_ANGLE, Data, ImagePath
 from gradapt.seeds import derive_seed
+from gradapt.transport import Plan
 
 __all__ = ["VAESettings", "measure_paths", "pixel_error", "plan_numbers"]
 
@@ -35,18 +35,18 @@ class VAESettings:
         Generated domains between source and target.
     batch_size : int
     lr : float
-    judge_epochs, judge_batch_size : int
-    judge_lr : float
-        Of the classifiers that judge generated images, one for each angle.
+    classifier_epochs, classifier_batch_size : int
+    classifier_lr : float
+        Of the classifiers of real digits that look at generated images, one for each angle.
     """
 
     epochs: int = 300
     n_generated: int = 4
     batch_size: int = 512
     lr: float = 1e-4
-    judge_epochs: int = 10
-    judge_batch_size: int = 128
-    judge_lr: float = 1e-3
+    classifier_epochs: int = 10
+    classifier_batch_size: int = 128
+    classifier_lr: float = 1e-3
 
     @property
     def positions(self) -> list[float]:
@@ -54,12 +54,13 @@ class VAESettings:
         return [i / (self.n_generated + 1) for i in range(self.n_generated + 2)]
 
 
-def plan_numbers(plan: Coupling, labels: Tensor) -> dict[str, float | None]:
-    same = labels[plan.rows] == labels[plan.cols]
+def plan_numbers(plan: Plan, labels: Tensor) -> dict[str, float | None]:
+    """How much of a plan joins images of one class, and the same image."""
+    codes = labels.cpu().numpy()
     return {
-        "same_class_percent": float((plan.mass * same).sum()) * 100,
-        "same_image_percent": float((plan.mass * (plan.rows == plan.cols)).sum()) * 100,
-        "gap": plan.gap,
+        "same_class_percent": float(plan.mass[codes[plan.rows] == codes[plan.cols]].sum()) * 100,
+        "same_image_percent": float(plan.mass[plan.rows == plan.cols].sum()) * 100,
+        "gap": None if plan.certificate is None else plan.certificate.gap,
     }
 
 
@@ -75,12 +76,14 @@ def measure_paths(
     rows = []
     angles = torch.tensor([p * TARGET_ANGLE for p in chosen.positions], device=data.labels.device)
     for number, position in enumerate(chosen.positions):
-        judge = _judge(data.heldout[number], data.heldout_labels, derive_seed(seed, "judge", number), chosen)
+        classifier = _digit_classifier(
+            data.heldout[number], data.heldout_labels, derive_seed(seed, "judge", number), chosen
+        )
         for name, path in paths.items():
             images, mass = path.images[number], path.mass
             distances = _nearest(images, data.heldout)
             found = angles[distances.argmin(1)]
-            chances = logits(judge, Stored(images)).softmax(1)
+            chances = logits(classifier, Stored(images)).softmax(1)
             top = chances.max(1)
             own = (images - data.own[number][path.rows]).flatten(1).norm(dim=1)
             values = {
@@ -88,8 +91,8 @@ def measure_paths(
                 "own": own,
                 "angle": found,
                 "angle_error": (found - angles[number]).abs(),
-                "judge_accuracy": (top.indices == data.labels[path.rows]) * 100.0,
-                "judge_confidence": top.values * 100.0,
+                "classifier_accuracy": (top.indices == data.labels[path.rows]) * 100.0,
+                "classifier_confidence": top.values * 100.0,
             }
             means = {key: float((value.double() * mass).sum()) for key, value in values.items()}
             rows.append({"images": name, "position": position, "true_angle": float(angles[number]), **means})
@@ -103,11 +106,11 @@ def _nearest(images: Tensor, references: list[Tensor]) -> Tensor:
     return torch.stack([torch.cat([torch.cdist(x, real.flatten(1)).amin(1) for x in parts]) for real in references], 1)
 
 
-def _judge(images: Tensor, labels: Tensor, seed: int, chosen: VAESettings) -> torch.nn.Module:
+def _digit_classifier(images: Tensor, labels: Tensor, seed: int, chosen: VAESettings) -> torch.nn.Module:
     """A classifier of real digits of one angle, none of which is on a path."""
     with seeded(seed, torch.device("cpu")):
         module = conv_net(images.shape[-1], 10, n_conv=2, hidden=(128,), width=16, in_channels=images.shape[1])
-    recipe = Recipe(chosen.judge_epochs, chosen.judge_batch_size, Adam(lr=chosen.judge_lr))
+    recipe = Recipe(chosen.classifier_epochs, chosen.classifier_batch_size, Adam(lr=chosen.classifier_lr))
     trainer = Trainer(module.to(images.device), recipe)
     trainer.train(Stored(images), torch.arange(len(images), device=images.device), labels, seed=seed)
     return trainer.module

@@ -11,10 +11,9 @@ from torch import Tensor
 
 from gradapt.datasets import rotated_mnist
 from gradapt.datasets.common import Preset
-from gradapt.domains import Domain
-from gradapt.learners.torch_samples import Between
+from gradapt.domains import Domain, Interpolated
 from gradapt.networks import ConvVAE
-from gradapt.paper.coupling import Coupling, couple, couple_without_cost
+from gradapt.transport import Exact, OracleCoupling, Plan, Problem, solve, transport
 
 __all__ = [
     "INPUT_OT",
@@ -28,6 +27,7 @@ __all__ = [
     "ImagePath",
     "load_digits",
     "make_paths",
+    "true_pairs",
 ]
 
 TARGET_ANGLE = 45.0
@@ -74,27 +74,43 @@ def load_digits(preset: Preset, seed: int, n_samples: int | None, positions: lis
     return Data(images[0], labels[0], images[1], labels[1])
 
 
-def make_paths(data: Data, vae: ConvVAE, positions: list[float]) -> tuple[dict[str, Coupling], dict[str, ImagePath]]:
+def make_paths(data: Data, vae: ConvVAE, positions: list[float]) -> tuple[dict[str, Plan], dict[str, ImagePath]]:
     """Plans by name, and images along them and along the real rotation."""
     pixels = [data.own[0], data.own[-1]]
     latents = [vae.latents(images) for images in pixels]
-    plans = {INPUT_OT: couple(*(x.flatten(1) for x in pixels)), LATENT_OT: couple(*latents)}
+    plans = {
+        INPUT_OT: transport(pixels[0].flatten(1), pixels[1].flatten(1), solver=Exact()),
+        LATENT_OT: transport(latents[0], latents[1], solver=Exact()),
+    }
     # Each image with its own rotation, as no method can know it.
-    n = len(pixels[0])
-    true = couple_without_cost("oracle", n, n, pixels[0].device)
+    true = true_pairs(len(pixels[0]))
     paths = {
         INPUT_OT: _path(plans[INPUT_OT], pixels, positions),
         LATENT_OT: _path(plans[LATENT_OT], latents, positions, vae),
         INPUT_TRUE: _path(true, pixels, positions),
         LATENT_TRUE: _path(true, latents, positions, vae),
-        REAL: ImagePath(data.own, true.rows, true.mass),
-        REAL_DECODED: ImagePath([vae.images(vae.latents(images)) for images in data.own], true.rows, true.mass),
+        REAL: _image_path(data.own, true),
+        REAL_DECODED: _image_path([vae.images(vae.latents(images)) for images in data.own], true),
     }
     return plans, paths
 
 
-def _path(plan: Coupling, ends: list[Tensor], positions: list[float], vae: ConvVAE | None = None) -> ImagePath:
+def true_pairs(n: int) -> Plan:
+    """Row i with row i: the same objects in the same order.
+
+    >>> true_pairs(2).cols.tolist()
+    [0, 1]
+    """
+    # The costs are not looked at, so the samples are left out.
+    return solve(Problem.of([[0.0]] * n, [[0.0]] * n), OracleCoupling(), certified=False)
+
+
+def _path(plan: Plan, ends: list[Tensor], positions: list[float], vae: ConvVAE | None = None) -> ImagePath:
     """Images on the straight lines of a plan, decoded where the lines lie in a latent space."""
-    entries = torch.arange(len(plan.rows), device=plan.rows.device)
-    points = [Between(ends[0], ends[1], plan.rows, plan.cols, position).take(entries) for position in positions]
-    return ImagePath([x if vae is None else vae.images(x) for x in points], plan.rows, plan.mass)
+    points = [Interpolated.of(ends[0], ends[1], plan.rows, plan.cols, position).whole() for position in positions]
+    return _image_path([x if vae is None else vae.images(x) for x in points], plan)
+
+
+def _image_path(images: list[Tensor], plan: Plan) -> ImagePath:
+    device = images[0].device
+    return ImagePath(images, torch.from_numpy(plan.rows).to(device), torch.from_numpy(plan.mass).to(device))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gradapt.domains import Domain, DomainSequence, LabelledDomain, take_rows
 from gradapt.errors import InputError
 from gradapt.seeds import derive_seed
-from gradapt.transport import Plan, Solver, SquaredEuclidean, transport
+from gradapt.transport import Plan, Problem, Solver, SquaredEuclidean, solve
 from gradapt.transport.cutoffs import Cutoff
 
 __all__ = ["Coupled", "Transport", "carry_labels"]
@@ -64,6 +64,8 @@ class Transport:
         have as many, while real domains stay whole.
     seed : int
         Draws these samples.
+    certified : bool
+        Prove a bound on the cost of each plan, which is a pass over all pairs.
 
     Examples
     --------
@@ -78,6 +80,7 @@ class Transport:
     cutoffs: tuple[Cutoff, ...] = ()
     max_samples: int | None = None
     seed: int = 0
+    certified: bool = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "cutoffs", tuple(self.cutoffs))
@@ -90,9 +93,8 @@ class Transport:
         shares = samples.source.one_hot()
         plans, shifts = [], []
         for before, after in pairwise(samples):
-            plan = transport(
-                before.matrix(), after.matrix(), before.weights, after.weights, self.solver, cost=self.cost
-            )
+            problem = Problem.of(before.matrix(), after.matrix(), before.weights, after.weights, self.cost)
+            plan = solve(problem, self.solver, certified=self.certified)
             for cutoff in self.cutoffs:
                 plan = cutoff.apply(plan, shares)
             shares = plan.carry(shares)

@@ -4,31 +4,36 @@ Every function cites the statement it computes. Shifts of a sequence of domains 
 `gradapt.transport.measure_path`.
 """
 
+from gradapt.theory.assumptions import Assumptions, LinearModels, Sampling
 from gradapt.theory.bound import Bound
-from gradapt.theory.compare import BoundComparison, FixedLength, FixedShift, compare_bounds
+from gradapt.theory.compare import BoundComparison, ComparedModels, FixedLength, FixedShift, compare_bounds
 from gradapt.theory.complexity import (
     linear_sequential_rademacher,
     loss_sequential_rademacher,
     network_sequential_rademacher,
 )
 from gradapt.theory.discrepancies import discrepancy, discrepancy_bound, distance_to_last, minimising_weights
-from gradapt.theory.generalisation import NetworkConstants, generalisation_bound, network_bound
+from gradapt.theory.generalisation import NetworkConstants, PathErrors, generalisation_bound, network_bound
 from gradapt.theory.kumar import kumar_exponential, kumar_factor, kumar_path, kumar_step
 from gradapt.theory.lipschitz import Lipschitz, Side, compose, linear_lipschitz, margin_lipschitz, spectral_product
 from gradapt.theory.network_lipschitz import network_lower, network_upper
 from gradapt.theory.optimal_steps import OptimalSteps, StepConstants, optimal_steps, simplified_bound, stationary_steps
 from gradapt.theory.path_terms import PathLength, path_length_inequality
-from gradapt.theory.shifted_error import error_difference, lipschitz_of_error
-from gradapt.theory.stability import Sampling, linear_complexity, naive_bound, self_training_stability
+from gradapt.theory.shifted_error import error_difference
+from gradapt.theory.stability import naive_bound, self_training_stability
 
 __all__ = [
+    "Assumptions",
     "Bound",
     "BoundComparison",
+    "ComparedModels",
     "FixedLength",
     "FixedShift",
+    "LinearModels",
     "Lipschitz",
     "NetworkConstants",
     "OptimalSteps",
+    "PathErrors",
     "PathLength",
     "Sampling",
     "Side",
@@ -44,10 +49,8 @@ __all__ = [
     "kumar_factor",
     "kumar_path",
     "kumar_step",
-    "linear_complexity",
     "linear_lipschitz",
     "linear_sequential_rademacher",
-    "lipschitz_of_error",
     "loss_sequential_rademacher",
     "margin_lipschitz",
     "minimising_weights",

@@ -9,13 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gradapt.extras import need
+from gradapt.theory.assumptions import UNIT_BALL, LinearModels
 from gradapt.theory.bound import Bound
-from gradapt.theory.generalisation import NetworkConstants, network_bound
+from gradapt.theory.generalisation import ORDERS, NetworkConstants, network_bound
 from gradapt.theory.kumar import kumar_exponential, kumar_path
 from gradapt.theory.numbers import check_count, check_positive
-from gradapt.theory.optimal_steps import StepConstants, simplified_bound
+from gradapt.theory.optimal_steps import AS_PRINTED, StepConstants, simplified_bound
 
-__all__ = ["BoundComparison", "FixedLength", "FixedShift", "compare_bounds"]
+__all__ = ["BoundComparison", "ComparedModels", "FixedLength", "FixedShift", "compare_bounds"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class FixedLength:
 
 @dataclass(frozen=True)
 class FixedShift:
-    """Each step moves by the same ``shift``: more steps lead further away."""
+    """Each step moves by the same ``shift``: more steps end further away."""
 
     size: float
 
@@ -74,6 +76,7 @@ class BoundComparison:
     def plot(self, axes: Any = None) -> Any:
         """Draw the curves with their optima, on a logarithmic scale; returns the matplotlib axes."""
         if axes is None:
+            need("matplotlib", "tables", "drawing the bounds")
             from matplotlib.figure import Figure
 
             axes = Figure(figsize=(6.0, 4.0), layout="constrained").subplots()
@@ -90,18 +93,39 @@ class BoundComparison:
         return axes
 
 
+@dataclass(frozen=True)
+class ComparedModels:
+    """The models that each of the compared bounds speaks of; every constant 1 by default.
+
+    Parameters
+    ----------
+    linear : LinearModels
+        Of the two bounds of Kumar et al.
+    n_layers : int
+        Depth of the network in the linear bound.
+    network : NetworkConstants
+        Of the linear bound.
+    steps : StepConstants
+        Of the simplified bound.
+    """
+
+    linear: LinearModels = UNIT_BALL
+    n_layers: int = 1
+    network: NetworkConstants = ORDERS
+    steps: StepConstants = AS_PRINTED
+
+
+_ONE_LAYER = ComparedModels()
+
+
 def compare_bounds(
     source_error: float,
     path: FixedLength | FixedShift,
     n_samples: int,
+    models: ComparedModels = _ONE_LAYER,
     *,
     largest_n_steps: int = 30,
-    n_layers: int = 1,
     delta: float = 0.05,
-    model_lipschitz: float = 1.0,
-    data_norm: float = 1.0,
-    constants: NetworkConstants | None = None,
-    step_constants: StepConstants | None = None,
 ) -> BoundComparison:
     """The exponential and the linear bound for ``T = 1 .. largest_n_steps``.
 
@@ -112,16 +136,10 @@ def compare_bounds(
         How the shift of one step depends on ``T``.
     n_samples : int
         Samples per domain.
+    models : ComparedModels
+        What each bound assumes of its models.
     largest_n_steps : int
-    n_layers : int
-        Depth of the network in the linear bound.
     delta : float
-    model_lipschitz, data_norm : float
-        ``R`` and ``B`` of the bounds of Kumar et al.
-    constants : NetworkConstants, optional
-        Of the linear bound; all 1 by default.
-    step_constants : StepConstants, optional
-        Of the simplified bound; all 1 by default.
 
     Examples
     --------
@@ -131,34 +149,32 @@ def compare_bounds(
     """
     steps = np.arange(1, check_count(largest_n_steps, "largest_n_steps") + 1)
     shifts = np.array([path.shift(int(t)) for t in steps])
-    kumar = {"delta": delta, "model_lipschitz": model_lipschitz, "data_norm": data_norm}
 
-    def curve(bound: Callable[[int, float], Bound], *, needs_small_steps: bool) -> NDArray[np.float64]:
-        allowed = (model_lipschitz * shifts < 1.0) if needs_small_steps else np.ones(len(steps), dtype=bool)
-        pairs = zip(steps, shifts, allowed, strict=True)
-        return np.array([bound(int(t), float(shift)).total if ok else np.inf for t, shift, ok in pairs])
+    def exponential(t: int, shift: float) -> Bound:
+        return kumar_exponential(source_error, shift, t, n_samples, models.linear, delta=delta)
 
-    return BoundComparison(
-        steps,
-        shifts,
-        {
-            "exponential": curve(
-                lambda t, shift: kumar_exponential(source_error, shift, t, n_samples, **kumar), needs_small_steps=True
-            ),
-            "multiplicative": curve(
-                lambda t, shift: kumar_path(source_error, np.full(t, shift), n_samples, **kumar), needs_small_steps=True
-            ),
-            "linear": curve(
-                lambda t, shift: network_bound(
-                    source_error, shift, t, n_samples, n_layers, delta=delta, constants=constants
-                ),
-                needs_small_steps=False,
-            ),
-            "simplified": curve(
-                lambda t, shift: simplified_bound(
-                    t, shift, n_samples, source_error=source_error, constants=step_constants
-                ),
-                needs_small_steps=False,
-            ),
-        },
-    )
+    def multiplicative(t: int, shift: float) -> Bound:
+        return kumar_path(source_error, np.full(t, shift), n_samples, models.linear, delta=delta)
+
+    def linear(t: int, shift: float) -> Bound:
+        return network_bound(source_error, shift, t, n_samples, models.n_layers, delta=delta, constants=models.network)
+
+    def simplified(t: int, shift: float) -> Bound:
+        return simplified_bound(t, shift, n_samples, source_error=source_error, constants=models.steps)
+
+    small = models.linear.model_lipschitz * shifts < 1.0
+    always = np.ones(len(steps), dtype=bool)
+    bounds = ((exponential, small), (multiplicative, small), (linear, always), (simplified, always))
+    curves = {bound.__name__: _curve(bound, steps, shifts, allowed) for bound, allowed in bounds}
+    return BoundComparison(steps, shifts, curves)
+
+
+def _curve(
+    bound: Callable[[int, float], Bound],
+    steps: NDArray[np.int64],
+    shifts: NDArray[np.float64],
+    allowed: NDArray[np.bool_],
+) -> NDArray[np.float64]:
+    """The totals of a bound, infinite where its condition on the steps does not hold."""
+    pairs = zip(steps, shifts, allowed, strict=True)
+    return np.array([bound(int(t), float(shift)).total if ok else np.inf for t, shift, ok in pairs])

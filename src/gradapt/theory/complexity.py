@@ -4,29 +4,28 @@ from __future__ import annotations
 
 from math import e, log, sqrt
 
+from gradapt.theory.assumptions import UNIT_BALL, LinearModels
 from gradapt.theory.bound import Bound
 from gradapt.theory.numbers import check_count, check_non_negative
 
 __all__ = ["linear_sequential_rademacher", "loss_sequential_rademacher", "network_sequential_rademacher"]
 
 
-def linear_sequential_rademacher(length: int, *, model_lipschitz: float = 1.0, data_norm: float = 1.0) -> Bound:
+def linear_sequential_rademacher(length: int, models: LinearModels = UNIT_BALL) -> Bound:
     """``R * X / sqrt(t)`` for linear models with ``|w| <= R`` on samples with ``|x| <= X``.
 
     Attained by a tree whose next sample is orthogonal to the signed sum so far.
 
     Examples
     --------
-    >>> linear_sequential_rademacher(100, model_lipschitz=2.0).total
+    >>> linear_sequential_rademacher(100, LinearModels(2.0)).total
     0.2
     """
     t = check_count(length, "length")
-    radius = check_non_negative(model_lipschitz, "model_lipschitz")
-    reach = check_non_negative(data_norm, "data_norm")
     return Bound(
         "Example 1 (sequential Rademacher complexity of linear models)",
-        {"complexity": radius * reach / sqrt(t)},
-        {"t": t, "R": radius, "X": reach},
+        {"complexity": models.complexity / sqrt(t)},
+        {"t": t, "R": models.model_lipschitz, "X": models.data_norm},
     )
 
 

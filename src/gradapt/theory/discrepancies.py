@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gradapt.theory.assumptions import ONES, Assumptions
 from gradapt.theory.bound import Bound
 from gradapt.theory.numbers import check_non_negative, check_shifts, check_simplex
-from gradapt.theory.shifted_error import lipschitz_of_error
 
 __all__ = ["discrepancy", "discrepancy_bound", "distance_to_last", "minimising_weights"]
 
@@ -44,9 +44,7 @@ def discrepancy(errors: Any, weights: Any = None) -> float:
     return float((table[:, -1] - table @ q).max())
 
 
-def discrepancy_bound(
-    shifts: Any, weights: Any = None, *, loss_lipschitz: float = 1.0, model_lipschitz: float = 1.0
-) -> Bound:
+def discrepancy_bound(shifts: Any, weights: Any = None, assumptions: Assumptions = ONES) -> Bound:
     """``rho * sqrt(R^2 + 1) * sum of q_tau * (path length from domain tau to the last)``.
 
     Parameters
@@ -55,8 +53,8 @@ def discrepancy_bound(
         ``W_p`` of each step: one less than there are domains.
     weights : array, optional
         ``q``, one entry per domain; uniform by default.
-    loss_lipschitz, model_lipschitz : float
-        ``rho`` and ``R``.
+    assumptions : Assumptions
+        ``rho`` and ``R`` are used.
 
     Notes
     -----
@@ -66,16 +64,15 @@ def discrepancy_bound(
 
     Examples
     --------
-    >>> discrepancy_bound([0.1, 0.1], model_lipschitz=0.75).total
+    >>> discrepancy_bound([0.1, 0.1], assumptions=Assumptions(model_lipschitz=0.75)).total
     0.125
     """
     path = distance_to_last(shifts)
     q = check_simplex(weights, len(path))
-    constant = lipschitz_of_error(loss_lipschitz, model_lipschitz)
     return Bound(
         "Lemma 2 (discrepancy bound)",
-        {"discrepancy": constant * float(q @ path)},
-        {"rho": loss_lipschitz, "R": model_lipschitz},
+        {"discrepancy": assumptions.error_lipschitz * float(q @ path)},
+        {"rho": assumptions.loss_lipschitz, "R": assumptions.model_lipschitz},
     )
 
 
@@ -94,7 +91,7 @@ def minimising_weights(shifts: Any, norm_factor: float = 0.0, *, constant: float
     norm_factor : float
         What multiplies ``|q|`` in the bound at hand, such as ``(1 + M * sqrt(8 log(1/delta))) / sqrt(n)``.
     constant : float
-        ``rho * sqrt(R^2 + 1)``, see `lipschitz_of_error`.
+        ``rho * sqrt(R^2 + 1)``, see `Assumptions.error_lipschitz`.
 
     Examples
     --------

@@ -9,51 +9,91 @@ from typing import Any
 import numpy as np
 
 from gradapt.errors import InputError
+from gradapt.theory.assumptions import ONE_STEP, ONES, Assumptions, Sampling
 from gradapt.theory.bound import Bound
 from gradapt.theory.discrepancies import discrepancy_bound
-from gradapt.theory.numbers import check_count, check_non_negative, check_positive, check_probability, check_simplex
-from gradapt.theory.shifted_error import lipschitz_of_error
+from gradapt.theory.numbers import check_count, check_non_negative, check_probability, check_shifts, check_simplex
 
-__all__ = ["NetworkConstants", "generalisation_bound", "network_bound"]
+__all__ = ["IN_THE_PROOF", "NetworkConstants", "PathErrors", "generalisation_bound", "network_bound"]
+
+# The factors that the proof in the appendix carries: of M * sqrt(log(n T)) times the sequential complexity,
+# and of M * |q| * sqrt(log(1 / delta)).
+IN_THE_PROOF = Sampling(complexity_factor=6.0 * sqrt(4.0 * pi), confidence_factor=sqrt(8.0))
+
+
+# Not compared by value: arrays have no single answer.
+@dataclass(frozen=True, eq=False)
+class PathErrors:
+    """The final classifier along a path of ``T + 1`` domains, source first.
+
+    Parameters
+    ----------
+    errors : array
+        Its error on each domain.
+    shifts : array
+        ``W_p`` of each of the ``T`` steps.
+    weights : array, optional
+        ``q``, one entry per domain, shared evenly by the samples of that domain; uniform by default.
+
+    Examples
+    --------
+    >>> path = PathErrors([0.1, 0.3], [0.2], weights=[0.6, 0.4])
+    >>> path.n_steps, round(path.mean_error, 3)
+    (1, 0.18)
+    """
+
+    errors: Any
+    shifts: Any
+    weights: Any = None
+
+    def __post_init__(self) -> None:
+        steps = check_shifts(self.shifts)
+        errors = np.asarray(self.errors, dtype=np.float64)
+        n_domains = len(steps) + 1
+        if errors.shape != (n_domains,) or not np.isfinite(errors).all():
+            raise InputError(
+                f"errors must hold one finite number for each of the {n_domains} domains, got {self.errors!r}"
+            )
+        object.__setattr__(self, "shifts", steps)
+        object.__setattr__(self, "errors", errors)
+        object.__setattr__(self, "weights", check_simplex(self.weights, n_domains))
+
+    @property
+    def n_steps(self) -> int:
+        """``T``."""
+        return len(self.shifts)
+
+    @property
+    def mean_error(self) -> float:
+        """The errors averaged with the weights."""
+        return float(self.weights @ self.errors)
 
 
 def generalisation_bound(
-    errors: Any,
-    shifts: Any,
+    path: PathErrors,
     n_samples: int,
     complexity: float,
+    assumptions: Assumptions = ONES,
     *,
-    weights: Any = None,
     delta: float = 0.05,
-    loss_lipschitz: float = 1.0,
-    model_lipschitz: float = 1.0,
-    loss_bound: float = 1.0,
-    complexity_factor: float = 6.0 * sqrt(4.0 * pi),
-    confidence_factor: float = sqrt(8.0),
+    sampling: Sampling = IN_THE_PROOF,
 ) -> Bound:
     """Target error from the errors along the path, their discrepancy and the complexity of the losses.
 
     Parameters
     ----------
-    errors : array
-        Error of the final classifier on each domain, source first (``T + 1`` entries).
-    shifts : array
-        ``W_p`` of each of the ``T`` steps.
+    path : PathErrors
     n_samples : int
         Samples per domain.
     complexity : float
         Sequential Rademacher complexity of the *losses* over ``n (T + 1)`` samples, see
         `loss_sequential_rademacher`.
-    weights : array, optional
-        ``q``, one entry per domain, shared evenly by the samples of that domain; uniform by default.
+    assumptions : Assumptions
+        ``rho``, ``R`` and ``M`` are used.
     delta : float
         The bound holds with probability at least ``1 - delta``.
-    loss_lipschitz, model_lipschitz, loss_bound : float
-        ``rho``, ``R`` and ``M``.
-    complexity_factor, confidence_factor : float
-        The constants that O(.) hides, with the values that the proof in the appendix carries:
-        ``6 * sqrt(4 pi)`` in front of ``M * sqrt(log(n T))`` times the complexity, and ``sqrt(8)`` in
-        front of ``M * |q| * sqrt(log(1 / delta))``.
+    sampling : Sampling
+        The factors that O(.) hides.
 
     Notes
     -----
@@ -63,38 +103,29 @@ def generalisation_bound(
 
     Examples
     --------
-    >>> bound = generalisation_bound([0.1, 0.1, 0.1], [0.01, 0.01], 10**8, 1e-6, model_lipschitz=0.75)
+    >>> path = PathErrors([0.1, 0.1, 0.1], [0.01, 0.01])
+    >>> bound = generalisation_bound(path, 10**8, 1e-6, Assumptions(model_lipschitz=0.75))
     >>> {name: round(value, 5) for name, value in bound.terms.items()}
     {'path error': 0.1, 'weight norm': 6e-05, 'confidence': 0.00028, 'discrepancy': 0.0125, 'complexity': 9e-05}
     """
-    table = np.asarray(errors, dtype=np.float64)
-    drift = discrepancy_bound(shifts, weights, loss_lipschitz=loss_lipschitz, model_lipschitz=model_lipschitz)
-    n_domains = np.atleast_1d(np.asarray(shifts)).size + 1
-    if table.shape != (n_domains,) or not np.isfinite(table).all():
-        raise InputError(f"errors must hold one finite number for each of the {n_domains} domains, got {errors!r}")
     n = check_count(n_samples, "n_samples")
     delta = check_probability(delta, "delta")
-    largest = check_positive(loss_bound, "loss_bound")
-    q = check_simplex(weights, n_domains)
-    norm = float(np.linalg.norm(q)) / sqrt(n)
-    logarithm = log(max(n * (n_domains - 1), e))
+    complexity = check_non_negative(complexity, "complexity")
+    norm = float(np.linalg.norm(path.weights)) / sqrt(n)
+    drift = discrepancy_bound(path.shifts, path.weights, assumptions)
     return Bound(
         "Theorem 1 (generalisation bound for gradual self-training, general form)",
         {
-            "path error": float(q @ table),
+            "path error": path.mean_error,
             "weight norm": norm,
-            "confidence": confidence_factor * largest * norm * sqrt(log(1.0 / delta)),
+            "confidence": sampling.confidence_factor * assumptions.loss_bound * norm * sqrt(log(1.0 / delta)),
             "discrepancy": drift["discrepancy"],
-            "complexity": complexity_factor * largest * sqrt(logarithm) * check_non_negative(complexity, "complexity"),
+            "complexity": sampling.complexity_factor
+            * assumptions.loss_bound
+            * sqrt(log(max(n * path.n_steps, e)))
+            * complexity,
         },
-        {
-            "T": n_domains - 1,
-            "rho": loss_lipschitz,
-            "R": model_lipschitz,
-            "M": largest,
-            "complexity factor": complexity_factor,
-            "confidence factor": confidence_factor,
-        },
+        {"T": path.n_steps, **drift.constants, "M": assumptions.loss_bound, **sampling.named()},
         1.0 - delta,
     )
 
@@ -127,15 +158,7 @@ class NetworkConstants:
     confidence: float = 1.0
 
     @classmethod
-    def derived(
-        cls,
-        *,
-        loss_lipschitz: float = 1.0,
-        model_lipschitz: float = 1.0,
-        model_complexity: float = 1.0,
-        loss_bound: float = 1.0,
-        sequential: float = 1.0,
-    ) -> NetworkConstants:
+    def derived(cls, assumptions: Assumptions = ONES, *, sequential: float = 1.0) -> NetworkConstants:
         """The constants that the steps of the proof add up to.
 
         The path counts twice: ``T * Delta`` for the chain of students, half of it again for the
@@ -143,17 +166,22 @@ class NetworkConstants:
         of the constants of Example 2 and Lemma 4, which the paper does not give. For a bound that
         holds with probability ``1 - delta`` over all steps, pass ``delta / (2 (T + 1))``.
 
-        >>> NetworkConstants.derived(model_lipschitz=0.75).shift
+        >>> NetworkConstants.derived(Assumptions(model_lipschitz=0.75)).shift
         2.5
         """
+        rho, largest = assumptions.loss_lipschitz, assumptions.loss_bound
         return cls(
-            shift=2.0 * lipschitz_of_error(loss_lipschitz, model_lipschitz),
-            estimation=4.0 * loss_lipschitz * model_complexity,
-            step_confidence=sqrt(2.0) * loss_bound,
+            shift=2.0 * assumptions.error_lipschitz,
+            estimation=ONE_STEP.complexity_factor * rho * assumptions.model_complexity,
+            step_confidence=ONE_STEP.confidence_factor * largest,
             weight_norm=1.0,
-            complexity=6.0 * sqrt(4.0 * pi) * loss_bound * loss_lipschitz * model_lipschitz * sequential,
-            confidence=sqrt(8.0) * loss_bound,
+            complexity=IN_THE_PROOF.complexity_factor * largest * rho * assumptions.model_lipschitz * sequential,
+            confidence=IN_THE_PROOF.confidence_factor * largest,
         )
+
+
+# All constants 1: the orders of the terms alone.
+ORDERS = NetworkConstants()
 
 
 def network_bound(
@@ -164,7 +192,7 @@ def network_bound(
     n_layers: int,
     *,
     delta: float = 0.05,
-    constants: NetworkConstants | None = None,
+    constants: NetworkConstants = ORDERS,
 ) -> Bound:
     """Target error of gradually self-trained networks of ``n_layers`` layers: linear in the number of steps.
 
@@ -176,7 +204,7 @@ def network_bound(
     n_steps, n_samples, n_layers : int
         ``T``, ``n`` per domain and ``L``.
     delta : float
-    constants : NetworkConstants, optional
+    constants : NetworkConstants
         All 1 by default: the orders, not a guarantee. `NetworkConstants.derived` follows the proof.
 
     Notes
@@ -192,7 +220,6 @@ def network_bound(
     {'source error': 0.05, 'shift': 0.08, 'estimation': 0.04, 'step confidence': 0.0692,
      'weight norm': 0.005, 'complexity': 19.3668, 'confidence': 0.0087}
     """
-    constants = constants or NetworkConstants()
     steps = check_count(n_steps, "n_steps")
     n = check_count(n_samples, "n_samples")
     layers = check_count(n_layers, "n_layers")

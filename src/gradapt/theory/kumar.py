@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from math import log, sqrt
 from typing import Any
 
 from gradapt.errors import InputError
+from gradapt.theory.assumptions import ONE_STEP, UNIT_BALL, LinearModels, Sampling
 from gradapt.theory.bound import Bound
 from gradapt.theory.numbers import check_count, check_non_negative, check_probability, check_shifts
 
 __all__ = ["kumar_exponential", "kumar_factor", "kumar_path", "kumar_step"]
-
-# Two-sided uniform convergence costs 2 * Rademacher on either side of the empirical minimiser,
-# and the two deviations add up to sqrt(2 log(2 / delta) / n).
-_COMPLEXITY_FACTOR = 4.0
-_CONFIDENCE_FACTOR = sqrt(2.0)
 
 
 def kumar_factor(shift: float, model_lipschitz: float) -> float:
@@ -39,13 +34,11 @@ def kumar_step(
     error: float,
     shift: float,
     n_samples: int,
+    models: LinearModels = UNIT_BALL,
     *,
     delta: float = 0.05,
-    model_lipschitz: float = 1.0,
-    data_norm: float = 1.0,
     best_error: float = 0.0,
-    complexity_factor: float = _COMPLEXITY_FACTOR,
-    confidence_factor: float = _CONFIDENCE_FACTOR,
+    sampling: Sampling = ONE_STEP,
 ) -> Bound:
     """Ramp loss of the student on the next domain, from the ramp loss of its teacher on the last one.
 
@@ -57,77 +50,88 @@ def kumar_step(
         Largest ``W_inf`` over the classes between the two domains; the class proportions must be equal.
     n_samples : int
         Unlabelled samples of the next domain.
+    models : LinearModels
+        ``R`` and ``B`` with ``E|x|^2 <= B^2``.
     delta : float
         The bound holds with probability at least ``1 - delta``.
-    model_lipschitz, data_norm : float
-        ``R`` (norm of the linear model) and ``B`` with ``E|x|^2 <= B^2``.
     best_error : float
         Smallest ramp loss of any model of the class on the next domain.
-    complexity_factor, confidence_factor : float
-        In front of ``B * R / sqrt(n)`` and of ``sqrt(log(2 / delta) / n)``.
+    sampling : Sampling
+        The factors in front of ``B * R / sqrt(n)`` and of ``sqrt(log(2 / delta) / n)``.
 
     Examples
     --------
-    >>> bound = kumar_step(0.01, 0.25, 1_000_000, model_lipschitz=2.0)
+    >>> bound = kumar_step(0.01, 0.25, 1_000_000, LinearModels(2.0))
     >>> {name: round(value, 4) for name, value in bound.terms.items()}
     {'multiplied error': 0.04, 'best error': 0.0, 'complexity': 0.008, 'confidence': 0.0027}
     """
-    factor = kumar_factor(shift, model_lipschitz)
+    factor = kumar_factor(shift, models.model_lipschitz)
     n = check_count(n_samples, "n_samples")
     delta = check_probability(delta, "delta")
-    data_norm = check_non_negative(data_norm, "data_norm")
     return Bound(
         "Kumar et al. 2020, Theorem 3.2 (one step of self-training, ramp loss)",
         {
             "multiplied error": factor * check_non_negative(error, "error"),
             "best error": check_non_negative(best_error, "best_error"),
-            "complexity": complexity_factor * data_norm * model_lipschitz / sqrt(n),
-            "confidence": confidence_factor * sqrt(log(2.0 / delta) / n),
+            "complexity": sampling.complexity(models.complexity, n),
+            "confidence": sampling.confidence(delta, n),
         },
-        {
-            "factor": factor,
-            "R": model_lipschitz,
-            "B": data_norm,
-            "complexity factor": complexity_factor,
-            "confidence factor": confidence_factor,
-        },
+        {"factor": factor, "R": models.model_lipschitz, "B": models.data_norm, **sampling.named()},
         1.0 - delta,
     )
 
 
-def kumar_path(source_error: float, shifts: Any, n_samples: int, *, delta: float = 0.05, **constants: float) -> Bound:
+def kumar_path(
+    source_error: float,
+    shifts: Any,
+    n_samples: int,
+    models: LinearModels = UNIT_BALL,
+    *,
+    delta: float = 0.05,
+    best_error: float = 0.0,
+    sampling: Sampling = ONE_STEP,
+) -> Bound:
     """The step bound chained over all shifts, each step allowed to fail with probability ``delta / T``.
 
-    Takes the keywords of `kumar_step`; ``best_error`` is the largest over the domains.
+    The parameters are those of `kumar_step`; ``best_error`` is the largest over the domains.
 
     Examples
     --------
-    >>> bound = kumar_path(0.01, [0.25, 0.25], 1_000_000, model_lipschitz=2.0)
+    >>> bound = kumar_path(0.01, [0.25, 0.25], 1_000_000, LinearModels(2.0))
     >>> round(bound["source error"], 10), round(bound.total, 4)
     (0.16, 0.2148)
     """
     steps = check_shifts(shifts)
     delta = check_probability(delta, "delta")
+    options = {"delta": delta / len(steps), "best_error": best_error}
     carried = {"source error": check_non_negative(source_error, "source_error")}
     carried |= {"best error": 0.0, "complexity": 0.0, "confidence": 0.0}
-    step_constants: dict[str, float] = {}
+    constants: dict[str, float] = {}
     for shift in steps:
-        step = kumar_step(0.0, float(shift), n_samples, delta=delta / len(steps), **constants)
-        step_constants = dict(step.constants)
-        carried = {name: value * step_constants["factor"] for name, value in carried.items()}
+        step = kumar_step(0.0, float(shift), n_samples, models, sampling=sampling, **options)
+        constants = dict(step.constants)
+        carried = {name: value * constants["factor"] for name, value in carried.items()}
         for name in ("best error", "complexity", "confidence"):
             carried[name] += step[name]
-    step_constants["factor"] = kumar_factor(float(steps.max()), step_constants["R"])
+    constants["factor"] = kumar_factor(float(steps.max()), models.model_lipschitz)
     return Bound(
         "Kumar et al. 2020, Theorem 3.2 applied T times (multiplicative recursion)",
         carried,
-        {"T": len(steps), **step_constants},
+        {"T": len(steps), **constants},
         1.0 - delta,
     )
 
 
 def kumar_exponential(
-    source_error: float, shift: float, n_steps: int, n_samples: int, *, delta: float = 0.05, **constants: float
+    source_error: float,
+    shift: float,
+    n_steps: int,
+    n_samples: int,
+    models: LinearModels = UNIT_BALL,
+    *,
+    delta: float = 0.05,
+    best_error: float = 0.0,
+    sampling: Sampling = ONE_STEP,
 ) -> Bound:
     """The exponential corollary: ``beta^(T+1) * (source error + sampling)`` with ``beta = 2 / (1 - R * Delta)``.
 
@@ -136,19 +140,18 @@ def kumar_exponential(
 
     Examples
     --------
-    >>> bound = kumar_exponential(0.01, 0.25, 2, 1_000_000, model_lipschitz=2.0)
+    >>> bound = kumar_exponential(0.01, 0.25, 2, 1_000_000, LinearModels(2.0))
     >>> round(bound["source error"], 10), bound.constants["factor"], bound.vacuous()
     (0.64, 4.0, True)
     """
     n_steps = check_count(n_steps, "n_steps")
     delta = check_probability(delta, "delta")
-    best_error = constants.pop("best_error", 0.0)
     if best_error > source_error:
         raise InputError(
             f"the corollary needs best_error <= source_error, got {best_error!r} > {source_error!r}; "
             "use kumar_path, which does not"
         )
-    step = kumar_step(0.0, shift, n_samples, delta=delta / n_steps, **constants)
+    step = kumar_step(0.0, shift, n_samples, models, delta=delta / n_steps, sampling=sampling)
     grown = step.constants["factor"] ** (n_steps + 1)
     return Bound(
         "Kumar et al. 2020, Corollary 3.3 (exponential in T)",

@@ -1,6 +1,6 @@
 """Lipschitz bounds of torch networks: layer by layer from above, by gradients from below.
 
-Torch is imported when a function is called. Networks are judged as they predict: dropout off,
+Torch is imported when a function is called. Networks are taken as they predict: dropout off,
 batch normalisation with its running statistics.
 """
 
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from gradapt.errors import InputError
+from gradapt.extras import need
 from gradapt.theory.lipschitz import Lipschitz, Side
 
 __all__ = ["network_lower", "network_upper"]
@@ -41,6 +42,7 @@ def network_upper(network: Any, sample: Any, *, power_iterations: int = 200) -> 
     >>> round(network_upper(layers, [0.0, 0.0]).value, 6)
     1.0
     """
+    need("torch", "torch", "the Lipschitz constant of a network")
     import torch
 
     layers = list(_leaves(network))
@@ -70,6 +72,7 @@ def network_lower(network: Any, samples: Any) -> Lipschitz:
     >>> network_lower(layer, [[0.0, 0.0], [1.0, 1.0]])
     Lipschitz(value=5.0, side=<Side.LOWER: 'lower'>, factors=())
     """
+    need("torch", "torch", "the Lipschitz constant of a network")
     import torch
 
     was_training = network.training

@@ -20,13 +20,16 @@ class StepConstants:
     total_samples: float = 1.0
 
 
+AS_PRINTED = StepConstants()
+
+
 def simplified_bound(
     n_steps: float,
     largest_shift: float,
     n_samples: int,
     *,
     source_error: float = 0.0,
-    constants: StepConstants | None = None,
+    constants: StepConstants = AS_PRINTED,
 ) -> Bound:
     """``source error + T * Delta_max + T / sqrt(n) + 1 / sqrt(n T)``, for any real ``T > 0``.
 
@@ -36,22 +39,26 @@ def simplified_bound(
     >>> {name: round(value, 4) for name, value in bound.terms.items()}
     {'source error': 0.0, 'shift': 0.4, 'estimation': 0.4, 'total samples': 0.05}
     """
-    c = constants or StepConstants()
     steps = check_positive(n_steps, "n_steps")
     n = check_count(n_samples, "n_samples")
     return Bound(
         "Equation 'simplified bound' of Section 3.4",
         {
             "source error": check_non_negative(source_error, "source_error"),
-            "shift": c.shift * steps * check_non_negative(largest_shift, "largest_shift"),
-            "estimation": c.estimation * steps / sqrt(n),
-            "total samples": c.total_samples / sqrt(n * steps),
+            "shift": constants.shift * steps * check_non_negative(largest_shift, "largest_shift"),
+            "estimation": constants.estimation * steps / sqrt(n),
+            "total samples": constants.total_samples / sqrt(n * steps),
         },
-        {"T": steps, "shift": c.shift, "estimation": c.estimation, "total samples": c.total_samples},
+        {
+            "T": steps,
+            "shift": constants.shift,
+            "estimation": constants.estimation,
+            "total samples": constants.total_samples,
+        },
     )
 
 
-def stationary_steps(largest_shift: float, n_samples: int, *, constants: StepConstants | None = None) -> float:
+def stationary_steps(largest_shift: float, n_samples: int, *, constants: StepConstants = AS_PRINTED) -> float:
     """The real ``T`` that minimises the simplified bound, the geodesic set aside.
 
     With constants ``a, b, c`` it is ``(c / (2 (b + a * Delta_max * sqrt(n))))^(2/3)``. With all constants 1
@@ -62,13 +69,13 @@ def stationary_steps(largest_shift: float, n_samples: int, *, constants: StepCon
     >>> round(stationary_steps(0.0, 1), 6), round(stationary_steps(0.3, 100), 6)
     (0.629961, 0.25)
     """
-    c = constants or StepConstants()
     n = check_count(n_samples, "n_samples")
     shift = check_non_negative(largest_shift, "largest_shift")
     price = check_positive(
-        check_non_negative(c.estimation, "constants.estimation") + c.shift * shift * sqrt(n), "the cost of one step"
+        check_non_negative(constants.estimation, "constants.estimation") + constants.shift * shift * sqrt(n),
+        "the cost of one step",
     )
-    return float((check_positive(c.total_samples, "constants.total_samples") / (2.0 * price)) ** (2.0 / 3.0))
+    return float((check_positive(constants.total_samples, "constants.total_samples") / (2.0 * price)) ** (2.0 / 3.0))
 
 
 @dataclass(frozen=True)
@@ -112,7 +119,7 @@ def optimal_steps(
     n_samples: int,
     *,
     source_error: float = 0.0,
-    constants: StepConstants | None = None,
+    constants: StepConstants = AS_PRINTED,
 ) -> OptimalSteps:
     """``T* = max(L / Delta_max, stationary point)``, the best whole ``T``, and the bound there.
 
@@ -125,7 +132,7 @@ def optimal_steps(
     n_samples : int
         Samples per domain.
     source_error : float
-    constants : StepConstants, optional
+    constants : StepConstants
 
     Notes
     -----

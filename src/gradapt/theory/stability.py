@@ -2,77 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import log, sqrt
 from typing import Any
 
+from gradapt.theory.assumptions import ONE_STEP, ONES, Assumptions, Sampling
 from gradapt.theory.bound import Bound
-from gradapt.theory.numbers import check_count, check_non_negative, check_positive, check_probability, check_shifts
-from gradapt.theory.shifted_error import lipschitz_of_error
+from gradapt.theory.numbers import check_count, check_non_negative, check_probability, check_shifts
 
-__all__ = ["Sampling", "linear_complexity", "naive_bound", "self_training_stability"]
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """Constants of one comparison of an empirical with a population error, hidden by O(.) in the paper.
-
-    Parameters
-    ----------
-    complexity_factor : float
-        In front of ``rho * B / sqrt(n)``. Symmetrisation gives ``2 * Rademacher`` for one
-        comparison; one step of self-training makes two of them, hence 4.
-    confidence_factor : float
-        In front of ``M * sqrt(log(2 / delta) / n)``. Two deviations of
-        ``M * sqrt(log(2 / delta) / (2 n))`` make the square root of 2.
-    loss_bound : float
-        ``M``, the largest value of the loss.
-
-    Examples
-    --------
-    >>> Sampling().complexity_factor
-    4.0
-    """
-
-    complexity_factor: float = 4.0
-    confidence_factor: float = sqrt(2.0)
-    loss_bound: float = 1.0
-
-    def complexity(self, loss_lipschitz: float, model_complexity: float, n_samples: int) -> float:
-        """``c * rho * B / sqrt(n)``."""
-        return self.complexity_factor * loss_lipschitz * model_complexity / sqrt(n_samples)
-
-    def confidence(self, delta: float, n_samples: int) -> float:
-        """``c * M * sqrt(log(2 / delta) / n)``."""
-        return self.confidence_factor * self.loss_bound * sqrt(log(2.0 / delta) / n_samples)
-
-    def named(self) -> dict[str, float]:
-        """The constants under the names used in a `Bound`."""
-        return {
-            "complexity factor": check_non_negative(self.complexity_factor, "complexity_factor"),
-            "confidence factor": check_non_negative(self.confidence_factor, "confidence_factor"),
-            "M": check_positive(self.loss_bound, "loss_bound"),
-        }
-
-
-def linear_complexity(model_lipschitz: float = 1.0, data_norm: float = 1.0) -> float:
-    """``B`` of Assumption 3 for linear models with ``|w| <= R`` on samples with ``E|x|^2 <= data_norm^2``.
-
-    >>> linear_complexity(2.0, 0.5)
-    1.0
-    """
-    return check_non_negative(model_lipschitz, "model_lipschitz") * check_non_negative(data_norm, "data_norm")
+__all__ = ["naive_bound", "self_training_stability"]
 
 
 def self_training_stability(
     shift: float,
     n_samples: int,
+    assumptions: Assumptions = ONES,
     *,
     delta: float = 0.05,
-    loss_lipschitz: float = 1.0,
-    model_lipschitz: float = 1.0,
-    model_complexity: float = 1.0,
-    sampling: Sampling | None = None,
+    sampling: Sampling = ONE_STEP,
 ) -> Bound:
     """Bound on ``|error of the student on mu - error of its teacher on nu|`` after one step of self-training.
 
@@ -82,12 +27,12 @@ def self_training_stability(
         ``W_p(mu, nu)``.
     n_samples : int
         Unlabelled samples of ``mu`` that the student was fitted on.
+    assumptions : Assumptions
+        ``rho``, ``R``, ``B`` and ``M``.
     delta : float
         The bound holds with probability at least ``1 - delta``.
-    loss_lipschitz, model_lipschitz, model_complexity : float
-        ``rho``, ``R`` and ``B`` (Rademacher complexity at most ``B / sqrt(n)``).
-    sampling : Sampling, optional
-        The constants that O(.) hides.
+    sampling : Sampling
+        The factors that O(.) hides.
 
     Notes
     -----
@@ -97,23 +42,27 @@ def self_training_stability(
 
     Examples
     --------
-    >>> bound = self_training_stability(0.1, 10_000, model_lipschitz=0.75)
+    >>> bound = self_training_stability(0.1, 10_000, Assumptions(model_lipschitz=0.75))
     >>> {name: round(value, 4) for name, value in bound.terms.items()}
     {'shift': 0.125, 'complexity': 0.04, 'confidence': 0.0272}
     """
-    sampling = sampling or Sampling()
-    constant = lipschitz_of_error(loss_lipschitz, model_lipschitz)
     n = check_count(n_samples, "n_samples")
     delta = check_probability(delta, "delta")
-    model_complexity = check_non_negative(model_complexity, "model_complexity")
+    rho, complexity = assumptions.loss_lipschitz, assumptions.model_complexity
     return Bound(
         "Proposition 1 (stability of self-training)",
         {
-            "shift": constant * check_non_negative(shift, "shift"),
-            "complexity": sampling.complexity(loss_lipschitz, model_complexity, n),
-            "confidence": sampling.confidence(delta, n),
+            "shift": assumptions.error_lipschitz * check_non_negative(shift, "shift"),
+            "complexity": sampling.complexity(rho * complexity, n),
+            "confidence": sampling.confidence(delta, n, assumptions.loss_bound),
         },
-        {"rho": loss_lipschitz, "R": model_lipschitz, "B": model_complexity, **sampling.named()},
+        {
+            "rho": rho,
+            "R": assumptions.model_lipschitz,
+            "B": complexity,
+            **sampling.named(),
+            "M": assumptions.loss_bound,
+        },
         1.0 - delta,
     )
 
@@ -122,12 +71,10 @@ def naive_bound(
     source_error: float,
     shifts: Any,
     n_samples: int,
+    assumptions: Assumptions = ONES,
     *,
     delta: float = 0.05,
-    loss_lipschitz: float = 1.0,
-    model_lipschitz: float = 1.0,
-    model_complexity: float = 1.0,
-    sampling: Sampling | None = None,
+    sampling: Sampling = ONE_STEP,
 ) -> Bound:
     """The stability of self-training applied ``T`` times over.
 
@@ -136,22 +83,14 @@ def naive_bound(
 
     Examples
     --------
-    >>> bound = naive_bound(0.05, [0.01, 0.03], 1_000_000, model_lipschitz=0.75)
+    >>> bound = naive_bound(0.05, [0.01, 0.03], 1_000_000, Assumptions(model_lipschitz=0.75))
     >>> {name: round(value, 4) for name, value in bound.terms.items()}
     {'source error': 0.05, 'shift': 0.05, 'complexity': 0.008, 'confidence': 0.0059}
     """
     steps = check_shifts(shifts)
     n_steps = len(steps)
     delta = check_probability(delta, "delta")
-    one = self_training_stability(
-        float(steps.sum()),
-        n_samples,
-        delta=delta / n_steps,
-        loss_lipschitz=loss_lipschitz,
-        model_lipschitz=model_lipschitz,
-        model_complexity=model_complexity,
-        sampling=sampling,
-    )
+    one = self_training_stability(float(steps.sum()), n_samples, assumptions, delta=delta / n_steps, sampling=sampling)
     return Bound(
         "Equation 'naive bound' (Proposition 1 applied T times)",
         {

@@ -165,7 +165,7 @@ class Plan:
             )
         arrived = np.asarray(self.tosparse().T @ values)
         total = arrived.sum(axis=1, keepdims=True)
-        return np.divide(arrived, total, out=np.zeros_like(arrived), where=total > 0)
+        return np.asarray(np.divide(arrived, total, out=np.zeros_like(arrived), where=total > 0))
 
     def keep(self, entries: NDArray[np.bool_]) -> Plan:
         """The plan reduced to some of its entries, scaled back to mass 1, the rest counted as lost.

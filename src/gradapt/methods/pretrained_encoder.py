@@ -1,0 +1,78 @@
+"""The paper's own encoder: self-trained along the given domains first, then frozen below a new head."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import dataclass, field, replace
+
+import torch
+from torch import nn
+
+from gradapt.domains import DomainSequence
+from gradapt.errors import InputError
+from gradapt.learners import Learner
+from gradapt.learners.torch_learner import TorchLearner
+from gradapt.learners.torch_pool import load_weights
+from gradapt.learners.torch_training import seeded
+from gradapt.methods.adaptation import Adaptation, Method, OnStep
+from gradapt.methods.gradual import GradualSelfTraining
+from gradapt.networks import split
+from gradapt.paths import Workspace
+from gradapt.seeds import derive_seed
+
+__all__ = ["PretrainedEncoder"]
+
+
+@dataclass(frozen=True)
+class PretrainedEncoder:
+    """Another method on an encoder that has seen all domains.
+
+    A small network is trained on the source and self-trained along the given domains; its
+    encoder is kept and frozen, and a new head of the learner's own network is trained on the source behind it.
+
+    Parameters
+    ----------
+    method : Method
+        What follows, in the space of that encoder.
+    module : callable
+        From the shape of one sample and the number of classes to the small network, whose layers up
+        to the learner's encoder layer are those of the learner's network.
+    pretraining : GradualSelfTraining
+    """
+
+    method: Method
+    module: Callable[[tuple[int, ...], int], nn.Module]
+    pretraining: GradualSelfTraining = field(default_factory=GradualSelfTraining)
+
+    def adapt(
+        self,
+        learner: Learner,
+        sequence: DomainSequence,
+        on_step: OnStep | None = None,
+        workspace: Workspace | None = None,
+    ) -> Adaptation:
+        return self.method.adapt(self.prepare(learner, sequence), sequence, on_step, workspace)
+
+    def prepare(self, learner: Learner, sequence: DomainSequence) -> TorchLearner:
+        """The learner with the new encoder and a new head, both trained."""
+        if not isinstance(learner, TorchLearner):
+            raise InputError(
+                f"PretrainedEncoder trains a torch network, got a {type(learner).__name__}; use a TorchClassifier"
+            )
+        source = sequence.source
+        codes, weights = source.codes(learner.classes), source.uneven_weights
+        small = replace(learner, build=self.module, seed=derive_seed(learner.seed, "pretraining"))
+        small = small.fit(source.samples, codes, weights)
+        pretrained = self.pretraining.adapt(small, sequence).learner
+        shape = tuple(source.samples.shape[1:])
+        with seeded(derive_seed(learner.seed, "weights"), torch.device("cpu")):
+            whole = learner.build(shape, len(learner.classes)).to(learner.device)
+        whole.sample_shape = shape
+        front, _ = split(whole, learner.encoder_layer)
+        trained_front, _ = split(pretrained.estimator.module_, learner.encoder_layer)
+        load_weights(front, trained_front.state_dict())
+        bare = replace(learner, module=whole, new_head=None, step=0)
+        head = bare.head()
+        head = replace(head, build=lambda *_: deepcopy(head.trained))
+        return bare.with_head(head.fit(bare.encode(source.samples), codes, weights))
