@@ -31,43 +31,44 @@ def test_help_loads_nothing_slow():
     assert result.stdout.strip() == "[]"
 
 
-def without(blocked, *arguments, cwd=None):
-    """The command line where some packages are not installed."""
-    code = f"import sys; sys.modules.update(dict.fromkeys({sorted(blocked)!r})); from gradapt.cli import main; main()"
-    return subprocess.run(
-        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, cwd=cwd, timeout=280
-    )
-
-
 OPTIONAL = {"pandas", "pyarrow", "skops", "jinja2", "matplotlib", "rich", "typer", "click", "torch", "ot"}
+RUN = "import sys; sys.argv[1:] = {!r}; from gradapt.cli import main; main()"
 
 
 @pytest.mark.parametrize("command", [[], ["adapt"], ["check"], ["paper"], ["demo"], ["datasets"]])
-def test_help_needs_the_standard_library_alone(command):
-    result = without(OPTIONAL | {"numpy", "scipy", "sklearn", "numba"}, *command, "--help")
+def test_help_needs_the_standard_library_alone(run_without, command):
+    result = run_without(OPTIONAL | {"numpy", "scipy", "sklearn", "numba"}, RUN.format([*command, "--help"]))
     assert result.returncode == 0, result.stderr
     assert "usage: gradapt" in result.stdout
 
 
 @pytest.mark.parametrize(
-    ("arguments", "package"),
+    ("arguments", "what"),
     [
-        (["adapt", "t.csv", "--label", "a", "--order", "b", "-o", "RUN"], "pandas"),
-        (["check", "t.csv", "--label", "a", "--order", "b"], "pandas"),
-        (["predict", "RUN", "t.csv", "-o", "p.csv"], "pandas"),
-        (["demo"], "matplotlib"),
+        (["adapt", "t.csv", "--label", "a", "--order", "b", "-o", "RUN"], "gradapt adapt needs pandas"),
+        (["check", "t.csv", "--label", "a", "--order", "b"], "gradapt check needs pandas"),
+        (["predict", "RUN", "t.csv", "-o", "p.csv"], "gradapt predict needs pandas"),
+        (["report", "RUN"], "gradapt report needs pandas"),
+        (["demo"], "the picture of gradapt demo needs matplotlib"),
     ],
 )
-def test_a_missing_extra_is_one_line_that_names_it(tmp_path, arguments, package):
-    result = without(OPTIONAL, *arguments, cwd=tmp_path)
+def test_a_missing_extra_is_one_line_that_names_it(run_without, tmp_path, monkeypatch, arguments, what):
+    monkeypatch.chdir(tmp_path)
+    result = run_without(OPTIONAL, RUN.format(arguments))
     assert result.returncode == 1
-    assert result.stderr == f"gradapt: this command needs {package}: pip install 'gradapt[tables]'\n"
+    assert result.stderr == f"gradapt: {what}, which is not installed: pip install 'gradapt[tables]'\n"
     assert list(tmp_path.iterdir()) == []
 
 
-def test_other_missing_packages_are_not_hidden(tmp_path):
-    result = without({"sklearn"}, "check", "t.csv", "--label", "a", "--order", "b", cwd=tmp_path)
-    assert "sklearn" in result.stderr
+@pytest.mark.slow
+def test_tables_need_no_bars(run_without, tmp_path, monkeypatch):
+    """Without rich everything works, with plain lines of progress."""
+    rows = "".join(f"{i % 7 + i / 30},{i},{i % 2}\n" for i in range(120))
+    (tmp_path / "t.csv").write_text("x,when,kind\n" + rows)
+    monkeypatch.chdir(tmp_path)
+    result = run_without({"rich"}, RUN.format(["check", "t.csv", "--label", "kind", "--order", "when"]))
+    assert result.returncode == 0, result.stderr
+    assert result.stderr.startswith("read       1/1")
 
 
 def test_version():

@@ -23,15 +23,6 @@ _COMMANDS = {
     "paper": paper,
     "datasets": datasets,
 }
-# The extra that brings a package which the core can do without.
-_EXTRAS = {
-    **dict.fromkeys(("pandas", "pyarrow", "narwhals", "skops", "jinja2", "matplotlib", "PIL", "rich"), "tables"),
-    **dict.fromkeys(("torch", "safetensors"), "torch"),
-    **dict.fromkeys(("pooch", "platformdirs"), "paper"),
-    **dict.fromkeys(("skl2onnx", "onnxruntime"), "export"),
-    "mlflow": "mlflow",
-    "ray": "ray",
-}
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
@@ -42,11 +33,6 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         _leave(str(error))
     except KeyboardInterrupt:
         _leave("interrupted", 130)
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if os.environ.get("GRADAPT_DEBUG") or package not in _EXTRAS:
-            raise
-        _leave(f"this command needs {package}: pip install 'gradapt[{_EXTRAS[package]}]'")
     except Exception as error:
         # Nobody should meet a traceback; whoever looks for the cause can ask for it.
         if os.environ.get("GRADAPT_DEBUG"):

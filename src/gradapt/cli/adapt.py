@@ -10,7 +10,7 @@ from typing import Any
 
 from gradapt.cli.bars import stages
 from gradapt.cli.check_text import accuracy_line, check_text, show_warnings
-from gradapt.cli.parsing import Fail
+from gradapt.cli.parsing import Fail, need_tables
 from gradapt.cli.table_options import UNTRUSTED, declare_table, settings_of
 from gradapt.cli.text import printable
 
@@ -33,8 +33,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace, fail: Fail) -> int:
     """Check, adapt, write the run and print what came out."""
+    need_tables("adapt", "jinja2")
     settings = settings_of(chosen, fail)
-    # What writing the run needs is missed before the work rather than after it.
     from gradapt.report.page import build_page
     from gradapt.tables import adapt_checked, check_summary, check_table, open_table, save_run, summarise
     from gradapt.tables.folder import check_target

@@ -7,7 +7,7 @@ import json
 
 from gradapt.cli.bars import stages
 from gradapt.cli.check_text import check_text, show_warnings
-from gradapt.cli.parsing import Fail
+from gradapt.cli.parsing import Fail, need_tables
 from gradapt.cli.table_options import UNTRUSTED, declare_table, settings_of
 
 __all__ = ["HELP", "declare", "run"]
@@ -25,6 +25,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace, fail: Fail) -> int:
     """Check a table and print what was found."""
+    need_tables("check")
     settings = settings_of(chosen, fail)
     from gradapt.tables import check_summary, check_table, open_table
 

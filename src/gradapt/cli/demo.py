@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gradapt.cli.bars import counted
 from gradapt.cli.parsing import Fail, at_least
 from gradapt.cli.text import text_table
+from gradapt.extras import need
 
 if TYPE_CHECKING:
     from gradapt.paper.demo import DemoRun
@@ -40,7 +41,7 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
     """Run the demonstration, draw it and print it."""
     if chosen.seeds > 100:
         fail(f"argument --seeds: must be at most 100, got {chosen.seeds}")
-    # Without it there is no picture: missed before the work rather than after it.
+    need("matplotlib", "tables", "the picture of gradapt demo")
     import matplotlib as mpl
 
     mpl.use("Agg")

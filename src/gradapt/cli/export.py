@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from gradapt.cli.parsing import Fail
+from gradapt.cli.parsing import Fail, need_tables
 
 __all__ = ["HELP", "declare", "run"]
 
@@ -23,6 +23,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace, fail: Fail) -> int:
     """Export and write."""
+    need_tables("export")
     from gradapt.files import atomic_path
     from gradapt.tables import load_run
     from gradapt.tables.export import to_onnx, to_skops

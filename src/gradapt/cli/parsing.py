@@ -1,4 +1,4 @@
-"""Types of arguments that several commands share."""
+"""What several commands share: types of arguments, and the packages they need."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import argparse
 from collections.abc import Callable
 from typing import NoReturn
 
-__all__ = ["Fail", "at_least", "counts"]
+from gradapt.extras import need
+
+__all__ = ["Fail", "at_least", "counts", "need_tables"]
 
 # Leaves with code 2 and one line on how a command is used.
 Fail = Callable[[str], NoReturn]
@@ -41,3 +43,9 @@ def counts(text: str) -> list[int]:
         return [int(part) for part in text.split(",")]
     except ValueError:
         raise argparse.ArgumentTypeError(f"must be counts separated by commas, such as 0,2,4; got {text!r}") from None
+
+
+def need_tables(command: str, *more: str) -> None:
+    """Raise one line that names the extra where a package for tables is missing; before the work, not after it."""
+    for package in ("pandas", "pyarrow", "skops", *more):
+        need(package, "tables", f"gradapt {command}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from gradapt.cli.parsing import Fail
+from gradapt.cli.parsing import Fail, need_tables
 
 __all__ = ["HELP", "declare", "run"]
 
@@ -23,6 +23,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace, fail: Fail) -> int:
     """Predict and write."""
+    need_tables("predict")
     from gradapt.tables import load_run, open_table
     from gradapt.tables.folder import check_predictions_path, write_predictions
 

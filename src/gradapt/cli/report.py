@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from gradapt.cli.parsing import Fail
+from gradapt.cli.parsing import Fail, need_tables
 
 __all__ = ["HELP", "declare", "run"]
 
@@ -20,6 +20,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace, fail: Fail) -> int:
     """Build the page and write it."""
+    need_tables("report", "jinja2")
     from gradapt.files import atomic_path
     from gradapt.report.page import build_page
     from gradapt.tables.folder import read_result

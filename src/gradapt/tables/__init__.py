@@ -1,5 +1,9 @@
 """A user's own table, end to end: read, check, adapt, gate, predict, write a folder that says it all."""
 
+from gradapt.extras import need
+
+need("pandas", "tables", "gradapt.tables")
+
 from gradapt.tables.checked import Checked, check_frame, check_table
 from gradapt.tables.folder import load_run, save_run
 from gradapt.tables.job import Result, adapt_checked, adapt_frame, adapt_table

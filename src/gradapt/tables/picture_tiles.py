@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradapt.tables.job import Result
-from gradapt.tables.measure import as_array
+from gradapt.tables.report_numbers import as_array
 
 __all__ = ["image_tiles"]
 

@@ -14,9 +14,9 @@ from gradapt import __version__
 from gradapt.choice import Choice
 from gradapt.tables.checked import Checked
 from gradapt.tables.job import Result
-from gradapt.tables.measure import confidence_histogram, domain_distances, flat_map, what_moved
 from gradapt.tables.picture_tiles import image_tiles
 from gradapt.tables.preprocess import feature_owners
+from gradapt.tables.report_numbers import confidence_histogram, domain_distances, flat_map, what_moved
 from gradapt.trust import AccuracyEstimate
 
 __all__ = ["check_summary", "plain", "summarise"]
