@@ -6,8 +6,10 @@ import argparse
 import sys
 
 from gradapt.errors import InputError, SolverError
+from gradapt.paper.launch import DEFAULT_STORE, Launch
+from gradapt.paper.layouts import Options
 from gradapt.paper.presets import PRESETS
-from gradapt.paper.run import DEFAULT_STORE, EXHIBITS, run_tables
+from gradapt.paper.run import EXHIBITS, run_tables
 
 
 def counts(text: str) -> list[int]:
@@ -33,15 +35,9 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         run_tables(
             chosen.tables,
-            preset=chosen.preset,
+            Options(chosen.preset, chosen.given, chosen.generated, chosen.samples, chosen.with_given),
             seeds=chosen.seeds,
-            given=chosen.given,
-            generated=chosen.generated,
-            with_given=chosen.with_given,
-            device=chosen.device,
-            jobs=chosen.jobs,
-            n_samples=chosen.samples,
-            store=chosen.store,
+            launch=Launch(chosen.device, chosen.jobs, chosen.store),
             output=chosen.output,
         )
     except (InputError, SolverError) as error:
