@@ -98,7 +98,7 @@ def row(case: Case, say: Callable[[str], None]) -> list[str]:
     seconds = time.process_time() - started
     gst = adapt_table(table, replace(case.settings, method=GradualSelfTraining(freeze_encoder=True)))
     kept = accuracy(goat, goat.kept, case)
-    say(f"{case.name}: {goat.verdict}\n  kept: {goat.kept}; {goat.decision.sentence}")
+    say(f"{case.name}: {goat.decision.verdict}\n  kept: {goat.kept}; {goat.decision.sentence}")
     say(
         "  accuracy of GOAT's model after each window is estimated at "
         + ", ".join(f"{domain.after.value:.3f}" for domain in goat.decision.along)
@@ -109,7 +109,7 @@ def row(case: Case, say: Callable[[str], None]) -> list[str]:
         f"{100 * accuracy(gst, 'adapted', case):.1f} %",
         f"{100 * accuracy(goat, 'adapted', case):.1f} % ({goat.n_generated} generated)",
         " / ".join(f"{100 * e.value:.1f}" for e in (goat.decision.before, goat.decision.after) if e is not None) + " %",
-        goat.verdict.advice.value,
+        goat.decision.verdict.advice.value,
         f"{goat.kept}: {100 * kept:.1f} %",
         f"{seconds:.0f} s",
     ]

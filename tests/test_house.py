@@ -164,7 +164,7 @@ def test_too_many_parameters_are_caught_in_methods_too():
         ("def f():\n    from torch.nn.modules.batchnorm import _BatchNorm", "torch.nn.modules.batchnorm._BatchNorm"),
         ("import scipy.optimize._linprog", "scipy.optimize._linprog"),
         ("from scipy._lib import deprecation", "scipy._lib.deprecation"),
-        ("from gradapt.estimators.base import _seed", "gradapt.estimators.base._seed"),
+        ("from gradapt.estimators.adapted import _seed", "gradapt.estimators.adapted._seed"),
     ],
 )
 def test_a_private_name_of_another_is_caught(source, name):

@@ -25,10 +25,10 @@ _HOMES = {
     "wasserstein": "gradapt.transport",
 }
 _HOMES_WITH_TORCH = {
-    "CoViClassifier": "gradapt.estimators.baselines",
-    "DANNClassifier": "gradapt.estimators.baselines",
-    "DeepCoralClassifier": "gradapt.estimators.baselines",
-    "DeepJDOTClassifier": "gradapt.estimators.baselines",
+    "CoViClassifier": "gradapt.estimators.baseline_classifiers",
+    "DANNClassifier": "gradapt.estimators.baseline_classifiers",
+    "DeepCoralClassifier": "gradapt.estimators.baseline_classifiers",
+    "DeepJDOTClassifier": "gradapt.estimators.baseline_classifiers",
     "TorchClassifier": "gradapt.learners.torch_classifier",
 }
 

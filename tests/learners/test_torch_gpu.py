@@ -5,11 +5,11 @@ from copy import deepcopy
 import numpy as np
 import pytest
 import torch
+from gradapt.paper.coupling import couple
 
 from gradapt.learners.torch_samples import Stored, logits
 from gradapt.learners.torch_training import Recipe, Trainer
 from gradapt.networks import conv_net
-from gradapt.paper.coupling import couple
 
 pytestmark = [
     pytest.mark.gpu,

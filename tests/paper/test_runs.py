@@ -13,7 +13,7 @@ import torch
 from sklearn.metrics import pairwise_distances
 
 from gradapt.errors import SolverError
-from gradapt.paper import Cell, Options, Store, make_table, run_cells, run_tables, settings
+from gradapt.paper import Cell, Launch, Options, Store, make_table, run_cells, run_tables, settings
 from gradapt.paper.bench import Bench
 from gradapt.paper.configurations import ALIGNED, COVI_PARTS, WITH_GIVEN, estimator_of
 from gradapt.paper.layouts import LAYERS, ONE_OFF
@@ -57,10 +57,9 @@ def test_resumed_cells_do_not_depend_on_which_were_done_before(data, tmp_path):
 
 
 def test_table_is_printed_and_written(data, tmp_path, capsys):
-    entries = run_tables(
-        ["covtype"], seeds=2, given=[0], generated=[0], n_samples=100, device="cpu",
-        store=tmp_path / "s.sqlite", output=tmp_path / "out",
-    )  # fmt: skip
+    options = Options(given=[0], generated=[0], n_samples=100)
+    launch = Launch("cpu", store=tmp_path / "s.sqlite")
+    entries = run_tables(["covtype"], options, seeds=2, launch=launch, output=tmp_path / "out")
     assert {entry.place.cell.method for entry in entries} == {"source-only", "gst", "frozen-gst", "label-transport"}
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
         "covtype-reference-100-samples.csv",

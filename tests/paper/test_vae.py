@@ -12,10 +12,10 @@ from gradapt.datasets import rotated_mnist
 from gradapt.errors import InputError
 from gradapt.networks import ConvVAE
 from gradapt.paper import vae_measures, vae_paths
-from gradapt.paper.vae import run_vae
+from gradapt.paper.vae import VAESettings, run_vae
 from gradapt.transport import Plan
 
-OPTIONS = {"epochs": 2, "n_generated": 1, "n_samples": 60, "device": "cpu", "quiet": True}
+OPTIONS = {"chosen": VAESettings(epochs=2, n_generated=1), "n_samples": 60, "device": "cpu", "quiet": True}
 MEASURES = ("nearest", "own", "angle", "angle_error", "classifier_accuracy", "classifier_confidence")
 
 
@@ -127,19 +127,24 @@ def test_nearest_is_the_plain_minimum():
 
 
 def test_progress_goes_to_stderr_only(data, tmp_path, capsys):
-    run_vae(**{**OPTIONS, "quiet": False, "epochs": 1, "n_samples": 20}, output=tmp_path)
+    run_vae(
+        **{**OPTIONS, "quiet": False, "chosen": VAESettings(epochs=1, n_generated=1), "n_samples": 20}, output=tmp_path
+    )
     shown = capsys.readouterr()
     assert shown.out == ""
     assert "epoch 1/1, loss " in shown.err
     assert "position 0.50 measured" in shown.err
 
 
+@pytest.mark.parametrize("name", ["epochs", "n_generated", "batch_size"])
+def test_bad_settings_are_refused(name):
+    with pytest.raises(InputError, match=f"{name} must be at least 1, got 0"):
+        VAESettings(**{name: 0})
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"epochs": 0}, "epochs must be at least 1, got 0"),
-        ({"n_generated": 0}, "n_generated must be at least 1, got 0"),
-        ({"batch_size": 0}, "batch_size must be at least 1, got 0"),
         ({"seeds": -1}, "seeds must be at least 1, got -1"),
         ({"preset": "mine"}, "preset must be"),
         ({"device": "toaster"}, "device must be"),

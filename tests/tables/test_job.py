@@ -92,14 +92,14 @@ def test_several_files_are_snapshots_and_parquet_in_batches_is_the_same(tmp_path
     settings = Settings(label="kind", order=FilePosition(), windows=ByValue(), n_generated=1)
     by_file = adapt_table(open_table(paths), settings)
     pd.testing.assert_frame_equal(by_file.predictions, result.predictions)
-    assert [file.rows for file in by_file.table.files] == [80, 80, 80]
+    assert [file.rows for file in by_file.checked.table.files] == [80, 80, 80]
 
 
 def test_large_windows_are_sampled_for_training_but_never_for_prediction():
     settings = Settings(label="kind", order=RowPosition(), windows=ByQuantile(2), n_generated=1, limits=Limits(100, 40))
     sampled = adapt_frame(gaussians(n=120), settings)
     assert len(sampled.predictions) == 180
-    assert sampled.prepared.sampled[-2:] == [
+    assert sampled.checked.prepared.sampled[-2:] == [
         "models were trained on 100 rows of a window; 2 of 2 windows have more (180)",
         "plans and checks looked at 40 rows of a window; 2 of 2 windows have more (100)",
     ]

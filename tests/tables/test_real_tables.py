@@ -22,7 +22,7 @@ def test_electricity_prices_keep_the_old_model(benchmark_data, method):
     )
     result = adapt_table(open_table([path]), settings)
     # Labels of the last window, which the run never looked at.
-    rows = result.prepared.windows[-1].rows
+    rows = result.checked.prepared.windows[-1].rows
     truth = pd.read_csv(path)["target"].to_numpy()[rows]
     assert result.kept == "source"
     assert (result.predictions["prediction"].to_numpy() == truth).mean() > 0.7

@@ -58,19 +58,13 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace, fail: Fail) -> int:
     """Run what is missing, print and write."""
-    from gradapt.paper import run_tables
+    from gradapt.paper import Launch, Options, run_tables
 
     run_tables(
         chosen.tables,
-        preset=chosen.preset,
+        Options(chosen.preset, chosen.given, chosen.generated, chosen.samples, chosen.with_given),
         seeds=chosen.seeds,
-        given=chosen.given,
-        generated=chosen.generated,
-        with_given=chosen.with_given,
-        device=chosen.device,
-        jobs=chosen.jobs,
-        n_samples=chosen.samples,
-        store=chosen.store,
+        launch=Launch(chosen.device, chosen.jobs, chosen.store),
         output=chosen.output,
     )
     return 0

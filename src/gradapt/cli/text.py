@@ -40,8 +40,8 @@ def text_table(
     >>> print(text_table(["step", "shift"], [["a -> b", "0.5"], ["a long name -> c", "12"]], width=18))
     step         shift
     a -> b         0.5
-    a long          12
-    name -> c
+    a long name     12
+    -> c
     """
     cells = [[printable(cell) for cell in row] for row in [header, *rows]]
     space = width or shutil.get_terminal_size((80, 24)).columns

@@ -16,6 +16,7 @@ from gradapt.domains.domain import Domain
 from gradapt.domains.labels import is_missing
 from gradapt.domains.sequence import DomainSequence, sorted_domains
 from gradapt.errors import InputError
+from gradapt.extras import need
 
 __all__ = ["ByCount", "ByEdges", "ByQuantile", "ByValue", "Windows", "from_table"]
 
@@ -102,6 +103,7 @@ def from_table(
     >>> [domain.name for domain in from_table(table, label="y", order="year", windows=ByValue())]
     ['1', '2']
     """
+    need("narwhals", "tables", "DomainSequence.from_table")
     import narwhals.stable.v1 as nw
 
     frame = nw.from_native(table, eager_only=True, pass_through=True)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradapt.estimators.base import AdaptedClassifier
-from gradapt.estimators.goat import GOATClassifier
-from gradapt.estimators.self_training import (
+from gradapt.estimators.adapted import AdaptedClassifier
+from gradapt.estimators.goat_classifier import GOATClassifier
+from gradapt.estimators.path_classifiers import (
     CarriedLabelsClassifier,
     DirectSelfTrainingClassifier,
     GradualSelfTrainingClassifier,
 )
+from gradapt.extras import need
 
 # These need torch, which may be missing.
 _BASELINES = ("CoViClassifier", "DANNClassifier", "DeepCoralClassifier", "DeepJDOTClassifier")
@@ -28,6 +29,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _BASELINES:
         raise AttributeError(f"module 'gradapt.estimators' has no attribute {name!r}")
-    from gradapt.estimators import baselines
+    need("torch", "torch", name)
+    from gradapt.estimators import baseline_classifiers
 
-    return getattr(baselines, name)
+    return getattr(baseline_classifiers, name)

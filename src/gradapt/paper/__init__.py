@@ -1,7 +1,7 @@
 """The paper's tables and figures: cells, a store that survives interruption, launchers, output."""
 
 from gradapt.paper.cells import Cell
-from gradapt.paper.launch import run_cells
+from gradapt.paper.launch import Launch, run_cells
 from gradapt.paper.layouts import TABLES, Options, Place, Table, make_table
 from gradapt.paper.presets import BENCHMARKS, PRESETS, Settings, settings
 from gradapt.paper.published import published_comparison, published_figure, published_number
@@ -16,6 +16,7 @@ __all__ = [
     "TABLES",
     "Cell",
     "Entry",
+    "Launch",
     "Options",
     "Place",
     "Settings",

@@ -15,7 +15,7 @@ from gradapt.choice import ChosenGOAT
 from gradapt.datasets import dataset
 from gradapt.domains import Domain, DomainSequence, LabelledDomain
 from gradapt.errors import InputError
-from gradapt.estimators.base import AdaptedClassifier
+from gradapt.estimators.adapted import AdaptedClassifier
 from gradapt.learners import Learner
 from gradapt.learners.torch_learner import TorchLearner
 from gradapt.learners.torch_pool import TrainerPool

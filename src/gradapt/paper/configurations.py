@@ -15,7 +15,7 @@ from torch import nn
 
 from gradapt.choice import ChosenGOAT
 from gradapt.errors import InputError
-from gradapt.estimators.base import AdaptedClassifier
+from gradapt.estimators.adapted import AdaptedClassifier
 from gradapt.learners.torch_classifier import TorchClassifier
 from gradapt.learners.torch_training import Adam, EarlyStopping
 from gradapt.methods import GOAT, CarriedLabels, GradualSelfTraining, Method, SelfTraining, SourceOnly, logit_range

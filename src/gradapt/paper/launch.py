@@ -6,7 +6,7 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,36 @@ from gradapt.errors import InputError, SolverError
 from gradapt.paper.cells import Cell
 from gradapt.paper.store import Store
 
-__all__ = ["OnCell", "provenance_of", "run_cells"]
+__all__ = ["DEFAULT_STORE", "Launch", "OnCell", "provenance_of", "run_cells"]
+
+DEFAULT_STORE = Path("runs") / "paper.sqlite"
 
 # Called after each finished cell with its accuracy.
 OnCell = Callable[[Cell, float], None]
 
 _POLL_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class Launch:
+    """Where cells run and where their records go.
+
+    Attributes
+    ----------
+    device : str
+        ``"auto"``, ``"cpu"`` or ``"cuda"``.
+    jobs : int
+        Processes; each takes whole groups (one benchmark, study and seed).
+    store : path
+    """
+
+    device: str = "auto"
+    jobs: int = 1
+    store: str | Path = DEFAULT_STORE
+
+    def __post_init__(self) -> None:
+        if self.jobs < 1:
+            raise InputError(f"jobs must be at least 1, got {self.jobs!r}")
 
 
 def run_cells(

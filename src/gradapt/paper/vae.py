@@ -45,9 +45,7 @@ def run_vae(
     preset: Preset = "reference",
     seed: int = 0,
     seeds: int = 1,
-    epochs: int = VAESettings.epochs,
-    n_generated: int = VAESettings.n_generated,
-    batch_size: int = VAESettings.batch_size,
+    chosen: VAESettings | None = None,
     n_samples: int | None = None,
     device: str = "auto",
     output: str | Path = Path("runs") / "vae",
@@ -61,9 +59,8 @@ def run_vae(
         Of Rotated MNIST: the 10,000 test images, or 50,000 training images.
     seed, seeds : int
         The first seed, and how many runs; the picture shows the first one.
-    epochs, n_generated : int
-    batch_size : int
-        The paper's is 512; with few images on a CPU a smaller one makes more steps of the same time.
+    chosen : VAESettings, optional
+        How long and how it is trained, and how many domains are generated.
     n_samples : int, optional
         At most this many images in each domain, for a trial.
     device : str
@@ -79,12 +76,10 @@ def run_vae(
         What ``vae.json`` holds: ``settings``, ``provenance`` and ``runs``, each with ``seed``, ``losses``,
         ``plans``, ``reconstruction`` and ``rows``, one for each kind of images and position.
     """
-    counts = {"epochs": epochs, "n_generated": n_generated, "batch_size": batch_size, "seeds": seeds}
-    for name, count in counts.items():
-        if count < 1:
-            raise InputError(f"{name} must be at least 1, got {count!r}")
+    if seeds < 1:
+        raise InputError(f"seeds must be at least 1, got {seeds!r}")
     place, folder = pick_device(device), Path(output)
-    chosen = VAESettings(epochs, n_generated, batch_size)
+    chosen = chosen or VAESettings()
     about = {"preset": preset, "n_samples": n_samples, "target_angle": TARGET_ANGLE, "pictured": N_PICTURED}
     result: dict[str, Any] = {
         "settings": {**about, **asdict(chosen)},

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from gradapt.errors import InputError
 from gradapt.learners.torch_samples import Stored, logits
 from gradapt.learners.torch_training import Adam, Recipe, Trainer, seeded
 from gradapt.networks import ConvVAE, conv_net
@@ -34,6 +35,7 @@ class VAESettings:
     n_generated : int
         Generated domains between source and target.
     batch_size : int
+        The paper's is 512; with few images on a CPU a smaller one makes more steps of the same time.
     lr : float
     classifier_epochs, classifier_batch_size : int
     classifier_lr : float
@@ -47,6 +49,11 @@ class VAESettings:
     classifier_epochs: int = 10
     classifier_batch_size: int = 128
     classifier_lr: float = 1e-3
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "n_generated", "batch_size"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1, got {getattr(self, name)!r}")
 
     @property
     def positions(self) -> list[float]:

@@ -14,10 +14,9 @@ from gradapt.methods import GOAT, Adaptation, DirectSelfTraining, Method, Source
 from gradapt.paths import Path, Workspace, given_path
 from gradapt.tables.checked import Checked, Progress, check_table, recorded
 from gradapt.tables.predictor import Predictor
-from gradapt.tables.prepare import Prepared
 from gradapt.tables.read import Table, table_of
 from gradapt.tables.settings import Settings
-from gradapt.trust import Decision, Verdict, assess
+from gradapt.trust import Decision, assess
 
 __all__ = ["Result", "adapt_checked", "adapt_frame", "adapt_table"]
 
@@ -53,26 +52,6 @@ class Result:
     predictor: Predictor
     predictions: pd.DataFrame
     warnings: tuple[str, ...]
-
-    @property
-    def settings(self) -> Settings:
-        """What was asked for."""
-        return self.checked.settings
-
-    @property
-    def table(self) -> Table:
-        """The table as it was read."""
-        return self.checked.table
-
-    @property
-    def prepared(self) -> Prepared:
-        """Windows, preprocessing and samples."""
-        return self.checked.prepared
-
-    @property
-    def verdict(self) -> Verdict:
-        """What the check says about the path."""
-        return self.decision.verdict
 
     @property
     def source(self) -> Learner:

@@ -19,7 +19,7 @@ def image_tiles(result: Result) -> dict[str, Any] | None:
 
     Generated images are shown where the encoder can be turned back into pixels.
     """
-    shape = result.table.image_shape
+    shape = result.checked.table.image_shape
     if shape is None:
         return None
     front = [step for name, step in getattr(result.source.estimator, "steps", []) if name == "encoder"]
@@ -36,7 +36,7 @@ def image_tiles(result: Result) -> dict[str, Any] | None:
 
 
 def _real_tiles(result: Result, shape: tuple[int, int]) -> dict[str, Any]:
-    sequence = result.prepared.training
+    sequence = result.checked.prepared.training
     steps = [
         {"position": number / (len(sequence) - 1), "generated": False, "tiles": _grey(domain.samples[:_TILES])}
         for number, domain in enumerate(sequence)

@@ -35,7 +35,7 @@ def summarise(result: Result, command: list[str] | None = None, redo: str = "") 
     redo : str
         The shell command that does it again.
     """
-    prepared, settings = result.prepared, result.settings
+    prepared, settings = result.checked.prepared, result.checked.settings
     domains = [result.path.source, *(step.domain for step in result.path.steps)]
     distances = domain_distances(domains, settings.seed)
     points, stress = flat_map(distances)
@@ -118,13 +118,13 @@ def plain(value: Any) -> Any:
 
 
 def _data(result: Result) -> dict[str, Any]:
-    prepared = result.prepared
+    prepared = result.checked.prepared
     return {
-        "files": [asdict(file) for file in result.table.files],
-        "label": result.settings.label,
-        "order": str(result.settings.order),
+        "files": [asdict(file) for file in result.checked.table.files],
+        "label": result.checked.settings.label,
+        "order": str(result.checked.settings.order),
         "classes": _class_names(result),
-        "n_rows": result.table.n_rows,
+        "n_rows": result.checked.table.n_rows,
         "n_target": len(prepared.windows[-1].rows),
         "windows": [{"name": window.name, "rows": len(window.rows)} for window in prepared.windows],
     }
@@ -132,11 +132,11 @@ def _data(result: Result) -> dict[str, Any]:
 
 def _class_names(result: Result) -> list[str]:
     classes = result.source.classes
-    return [str(bool(label)) if result.prepared.boolean else str(label) for label in classes]
+    return [str(bool(label)) if result.checked.prepared.boolean else str(label) for label in classes]
 
 
 def _verdict(result: Result) -> dict[str, Any]:
-    numbers = result.verdict.to_dict()
+    numbers = result.decision.verdict.to_dict()
     return {
         "decision": numbers.pop("advice"),
         "reasons": numbers.pop("reasons"),
@@ -176,7 +176,7 @@ def _estimate(estimate: AccuracyEstimate) -> dict[str, Any]:
 
 
 def _class_shares(result: Result) -> list[dict[str, Any]]:
-    shares = result.prepared.training.source.one_hot(result.source.classes).mean(axis=0)
+    shares = result.checked.prepared.training.source.one_hot(result.source.classes).mean(axis=0)
     found = [{"position": 0.0, "shares": shares.tolist()}]
     for record in result.adaptation.records:
         found.append({"position": record.position, "shares": list(record.class_shares)})

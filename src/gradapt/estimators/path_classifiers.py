@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gradapt.estimators.base import AdaptedClassifier
+from gradapt.estimators.adapted import AdaptedClassifier
 from gradapt.methods import CarriedLabels, DirectSelfTraining, GradualSelfTraining, Method
 
 __all__ = ["CarriedLabelsClassifier", "DirectSelfTrainingClassifier", "GradualSelfTrainingClassifier"]

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from gradapt.choice import Choice, ChosenGOAT
 from gradapt.errors import InputError
-from gradapt.estimators.base import AdaptedClassifier
+from gradapt.estimators.adapted import AdaptedClassifier
 from gradapt.methods import GOAT, GradualMethod, GradualSelfTraining, Method, OnStep
 from gradapt.paths import Transport
 from gradapt.trust import Gate

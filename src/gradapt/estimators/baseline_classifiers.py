@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradapt.errors import InputError
-from gradapt.estimators.base import AdaptedClassifier
+from gradapt.estimators.adapted import AdaptedClassifier
 from gradapt.learners.torch_classifier import TorchClassifier
 from gradapt.methods import Method
 from gradapt.methods.baselines import DANN, BaselineMethod, CoVi, DeepCoral, DeepJDOT
