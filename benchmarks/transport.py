@@ -115,7 +115,7 @@ def measure_conv(n: int) -> Record:
     import ot
 
     from gradapt.transport import Exact, Problem
-    from gradapt.transport.certify import certify
+    from gradapt.transport.problem.certificate import certify
     from gradapt.transport.products import ProductForm
 
     warm_up()
@@ -189,8 +189,8 @@ def bound_on_gpu(x0: np.ndarray, x1: np.ndarray, sub: int) -> float:
     import torch
 
     from gradapt.transport import Exact, Problem
-    from gradapt.transport.bounds import transform_bound
-    from gradapt.transport.certify import dual_bound
+    from gradapt.transport.problem.feasible import transform_bound
+    from gradapt.transport.problem.certificate import dual_bound
 
     y0, y1 = torch.from_numpy(x0).cuda(), torch.from_numpy(x1).cuda()
     v = Exact().solve(Problem.of(y1[:sub], y0[:sub])).potential0
@@ -232,7 +232,7 @@ def measure_gpu(sizes: list[int]) -> list[Record]:
     import torch
 
     from gradapt.transport import Exact, Problem, transport
-    from gradapt.transport.certify import certify
+    from gradapt.transport.problem.certificate import certify
 
     records: list[Record] = []
     transport(*(torch.from_numpy(x).cuda() for x in mixture(2000, 2000)), solver=Exact())
