@@ -89,18 +89,8 @@ def price_out(
     >>> found[1].tolist()
     [1, 0]
     """
-    n, m = table.shape
-    u, v = tighten(table, v)
-    if candidates >= max(n, m):
-        edges = np.arange(n * m)
-    else:
-        # Pairs of some plan at all, so that the candidates admit one.
-        rows, cols, _ = monotone_entries(*weights)
-        edges = np.union1d(least_pairs(table, u, v, candidates)[0], rows * m + cols)
-    rows, cols = np.divmod(edges, m)
-    costs = table.pairs(rows, cols)
-    master.add(rows, cols, costs)
-    master.begin(np.argsort(costs - to_numpy(u)[rows] - to_numpy(v)[cols], kind="stable"), u, v)
+    m = table.shape[1]
+    edges = _begin(table, weights, v, master, candidates)
     for number in range(_MOST_ROUNDS):
         master.improve()
         u, v = master.potentials
@@ -119,6 +109,23 @@ def price_out(
         edges = np.union1d(edges, new)
         master.add(new // m, new % m, table.pairs(new // m, new % m))
     raise SolverError(f"pricing did not end in {_MOST_ROUNDS} rounds; use Sinkhorn() for a plan with a proven gap")
+
+
+def _begin(table: CostTable, weights: tuple[Float, Float], v: Any, master: Master, candidates: int) -> Index:
+    """Give the master its first pairs, those of least reduced cost; their numbers."""
+    n, m = table.shape
+    u, v = tighten(table, v)
+    if candidates >= max(n, m):
+        edges = np.arange(n * m)
+    else:
+        # Pairs of some plan at all, so that the candidates admit one.
+        rows, cols, _ = monotone_entries(*weights)
+        edges = np.union1d(least_pairs(table, u, v, candidates)[0], rows * m + cols)
+    rows, cols = np.divmod(edges, m)
+    costs = table.pairs(rows, cols)
+    master.add(rows, cols, costs)
+    master.begin(np.argsort(costs - to_numpy(u)[rows] - to_numpy(v)[cols], kind="stable"), u, v)
+    return edges
 
 
 def _closed(
@@ -162,7 +169,7 @@ def least_pairs(table: CostTable, u: Any, v: Any, count: int, limit: float | Non
     >>> from gradapt.transport.problem import Problem
     >>> table = Problem.of([[0.0], [1.0]], [[1.5], [0.5]]).table()
     >>> [part.tolist() for part in least_pairs(table, np.zeros(2), np.zeros(2), 1)]
-    [[1, 2, 3], [0.25, 0.25]]
+    [[1, 2], [0.25, 0.25]]
     """
     n, m = table.shape
     found, lowest = [], []
