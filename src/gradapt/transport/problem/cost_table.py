@@ -23,8 +23,8 @@ Index = NDArray[np.int64]
 
 # Unit roundoff of float64.
 UNIT = 2.0**-53
-# Costs of a block: 64 MiB on a processor, 1 GiB on a GPU.
-BLOCK_ENTRIES, DEVICE_BLOCK_ENTRIES = 2**23, 2**27
+# Costs of a block: 16 MiB on a processor, which the allocator hands out again and again, 1 GiB on a GPU.
+BLOCK_ENTRIES, DEVICE_BLOCK_ENTRIES = 2**21, 2**27
 # Single pairs are gathered so that their features stay in the processor's cache.
 PAIR_VALUES = 2**18
 
@@ -43,11 +43,13 @@ class Rounding:
     """How far a computed cost may be from the true one.
 
     ``|computed - true| <= relative * |computed| + rows[i] + columns[j]``; ``None`` for no such term.
+    Where potentials are subtracted on the way, ``potential`` times their size comes to it.
     """
 
     relative: float = 0.0
     rows: Any = None
     columns: Any = None
+    potential: float = 0.0
 
 
 class CostTable(Protocol):
@@ -70,6 +72,9 @@ class CostTable(Protocol):
 
     def block(self, rows: slice | Index) -> Any:
         """Costs of some rows with all columns, where the samples live."""
+
+    def reduced(self, rows: slice | Index, u: Any = None, v: Any = None) -> Any:
+        """Costs of some rows less potentials: ``u`` one of each of the rows, ``v`` one of each column; a new array."""
 
     def pairs(self, rows: Index, cols: Index) -> Float:
         """Costs of single pairs, as NumPy array."""
@@ -109,6 +114,9 @@ class BlockTable:
 
     def block(self, rows: slice | Index) -> Any:
         return checked(self.cost.block(self.x0[rows], self.x1))
+
+    def reduced(self, rows: slice | Index, u: Any = None, v: Any = None) -> Any:
+        return less(self.block(rows), u, v)
 
     def pairs(self, rows: Index, cols: Index) -> Float:
         costs = np.empty(len(rows))
@@ -163,6 +171,9 @@ class HeldTable:
     def block(self, rows: slice | Index) -> Any:
         return self.matrix[rows]
 
+    def reduced(self, rows: slice | Index, u: Any = None, v: Any = None) -> Any:
+        return less(self.block(rows), u, v)
+
     def pairs(self, rows: Index, cols: Index) -> Float:
         return self.table.pairs(rows, cols)
 
@@ -171,6 +182,16 @@ class HeldTable:
 
     def mean(self) -> float:
         return self.table.mean()
+
+
+def less(block: Any, u: Any, v: Any) -> Any:
+    """A block of costs less potentials; the block itself is not touched."""
+    if u is None:
+        return block - v
+    block = block - u[:, None]
+    if v is not None:
+        block -= v
+    return block
 
 
 def mean_cost(table: CostTable) -> float:

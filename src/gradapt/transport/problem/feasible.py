@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradapt.transport.kernels.arrays import beside, is_tensor, least, to_numpy
-from gradapt.transport.problem.cost_table import UNIT, CostTable, gamma, table_parts
+from gradapt.transport.problem.cost_table import UNIT, CostTable, gamma, less, table_parts
 
 __all__ = ["transform_bound"]
 
@@ -44,7 +44,7 @@ def transform_bound(
     errors0 = np.zeros(len(rows)) if rounding.rows is None else to_numpy(rounding.rows)[rows]
     errors1 = np.zeros(table.shape[1]) + (0.0 if rounding.columns is None else to_numpy(rounding.columns))
     v = np.full(table.shape[1], np.inf)
-    lowered = _lowered(u, rounding.relative)
+    lowered = _lowered(u, rounding.relative + rounding.potential)
     for _, reduced in _reduced_blocks(table, rows, lowered):
         np.minimum(v, to_numpy(least(reduced, 0)), out=v)
     proven = _lowered(lowered) - errors0, _lowered(v) - errors1
@@ -63,10 +63,12 @@ def _reduced_blocks(table: CostTable, rows: Index, u: Float) -> Any:
     for part in table_parts(table):
         if part.start >= len(rows):
             return
-        reduced = table.block(part if every else rows[part])
+        some, mine = part if every else rows[part], beside(table.home, u[part])
         if relative:
-            reduced = reduced - (relative + 4.0 * UNIT) * abs(reduced)
-        yield part, reduced - beside(reduced, u[part])[:, None]
+            costs = table.block(some)
+            yield part, less(costs, mine, None) - (relative + 4.0 * UNIT) * abs(costs)
+        else:
+            yield part, table.reduced(some, mine)
 
 
 def _lowered(values: Float, relative: float = 0.0) -> Float:

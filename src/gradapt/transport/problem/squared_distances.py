@@ -25,6 +25,7 @@ from gradapt.transport.problem.cost_table import (
     Rounding,
     checked,
     gamma,
+    less,
     mean_cost,
     row_parts,
 )
@@ -119,7 +120,7 @@ class SquaredDistances:
         if self.direct:
             return Rounding(g, None, self._lost)
         # The product is off by g times a sum that is at most twice both norms; so are the norms, by g.
-        return Rounding(0.0, 4.0 * g * self.norms0, 4.0 * g * self.norms1 + self._lost)
+        return Rounding(0.0, 4.0 * g * self.norms0, 4.0 * g * self.norms1 + self._lost, 2.0 * g)
 
     @property
     def _lost(self) -> float:
@@ -131,11 +132,16 @@ class SquaredDistances:
         return Rounding(gamma(self.features + 8), None, self._lost)
 
     def block(self, rows: slice | Index) -> Any:
+        # Samples of a problem are finite and of a safe size: nothing overflows here.
         if self.sparse:
-            return checked(self._sparse_block(rows))
+            return self._sparse_block(rows)
         if self.direct:
-            return checked(cdist(self._first(rows), self._kept_second, "sqeuclidean"))
-        return checked(self._product_block(rows))
+            return cdist(self._first(rows), self._kept_second, "sqeuclidean")
+        costs = self._product_block(rows)
+        return costs.clamp_min_(0.0) if is_tensor(costs) else np.maximum(costs, 0.0, out=costs)
+
+    def reduced(self, rows: slice | Index, u: Any = None, v: Any = None) -> Any:
+        return less(self.block(rows), u, v) if self.sparse or self.direct else self._product_block(rows, u, v)
 
     def _sparse_block(self, rows: slice | Index) -> Float:
         product = self.x0[rows] @ self.x1.T
@@ -145,18 +151,24 @@ class SquaredDistances:
         product += self.norms1
         return np.asarray(np.maximum(product, 0.0, out=product))
 
-    def _product_block(self, rows: slice | Index) -> Any:
-        """Products of ``(-2 x, |x|^2, 1)`` with ``(y, 1, |y|^2)``, some features at a time."""
+    def _product_block(self, rows: slice | Index, u: Any = None, v: Any = None) -> Any:
+        """Products of ``(-2 x, |x|^2 - u, 1)`` with ``(y, 1, |y|^2 - v)``, some features at a time."""
         first = self.x0[beside(self.x0, rows)]
+        norms = self.norms0[beside(self.x0, rows)]
         whole = self.features * self.shape[1] <= _KEPT_VALUES
         # The norms go along with the first features.
         right = self._kept_second if whole else self._second(slice(0, _FEATURES))
-        left = self._wide(first, self.centre0, slice(0, right.shape[0] - 2), self.norms0[beside(self.x0, rows)], -2.0)
+        if v is not None:
+            # The last row is the columns' own: it is written anew each time.
+            right[-1] = self.norms1 - v
+        elif whole:
+            right[-1] = self.norms1
+        left = self._wide(first, self.centre0, slice(0, right.shape[0] - 2), norms if u is None else norms - u, -2.0)
         costs = left @ right
         for start in range(right.shape[0] - 2, self.features, _FEATURES):
             part = slice(start, start + _FEATURES)
             costs -= 2.0 * (_about(first, self.centre0, part) @ _about(self.x1, self.centre1, part).T)
-        return costs.clamp_min_(0.0) if is_tensor(costs) else np.maximum(costs, 0.0, out=costs)
+        return costs
 
     def _wide(self, x: Any, centre: Any, part: slice, norms: Any, factor: float) -> Any:
         """Some features about the centre, times a factor, the norms and ones."""

@@ -128,7 +128,7 @@ def _arrived(table: CostTable, room: Any, g: Any, w0: Any, epsilon: float) -> An
     """The mass that arrives at each column; the kernel with its rows scaled to 1 is left in the room."""
     arrived: Any = 0.0
     for part in table_parts(table):
-        kernel = softmax((g - table.block(part)) / epsilon)
+        kernel = softmax(table.reduced(part, v=g) / -epsilon)
         if room is not None:
             room[part] = kernel
         weights = w0[part] if isinstance(kernel, np.ndarray) else w0[part].to(kernel.dtype)
@@ -137,12 +137,12 @@ def _arrived(table: CostTable, room: Any, g: Any, w0: Any, epsilon: float) -> An
 
 
 def _first_potential(table: CostTable, g: Any, w0: Any, epsilon: float) -> Any:
-    sums = [log_sum((g - table.block(part)) / epsilon, 1) for part in table_parts(table)]
+    sums = [log_sum(table.reduced(part, v=g) / -epsilon, 1) for part in table_parts(table)]
     return epsilon * (_log(w0) - concatenated(sums))
 
 
 def _second_potential(table: CostTable, f: Any, w1: Any, epsilon: float) -> Any:
-    sums = [log_sum((f[part, None] - table.block(part)) / epsilon, 0)[None] for part in table_parts(table)]
+    sums = [log_sum(table.reduced(part, f[part]) / -epsilon, 0)[None] for part in table_parts(table)]
     return epsilon * (_log(w1) - log_sum(concatenated(sums), 0))
 
 

@@ -155,10 +155,10 @@ def tighten(table: CostTable, v: Any) -> tuple[Any, Any]:
     """Feasible potentials from the second one: two exact c-transforms."""
     columns = []
     for part in table_parts(table):
-        block = table.block(part)
-        columns.append(least(block - least(block - v, 1)[:, None], 0)[None])
+        reduced = table.reduced(part, v=v)
+        columns.append((v + least(reduced - least(reduced, 1)[:, None], 0))[None])
     v = least(concatenated(columns), 0)
-    return concatenated([least(table.block(part) - v, 1) for part in table_parts(table)]), v
+    return concatenated([least(table.reduced(part, v=v), 1) for part in table_parts(table)]), v
 
 
 def least_pairs(table: CostTable, u: Any, v: Any, count: int, limit: float | None = None) -> tuple[Index, Float]:
@@ -175,8 +175,7 @@ def least_pairs(table: CostTable, u: Any, v: Any, count: int, limit: float | Non
     found, lowest = [], []
     best = _Columns(table, min(count, n))
     for part in table_parts(table):
-        reduced = table.block(part) - u[part, None]
-        reduced -= v
+        reduced = table.reduced(part, u[part], v)
         low = least(reduced, 1)
         lowest.append(to_numpy(low))
         rows = np.arange(part.start, part.stop)
