@@ -21,7 +21,8 @@ import numpy as np
 import pandas as pd
 
 from gradapt.domains import ByQuantile
-from gradapt.tables import Column, Method, Result, RowPosition, Settings, adapt_table, open_table, table_of
+from gradapt.methods import GradualSelfTraining
+from gradapt.tables import Column, Result, RowPosition, Settings, adapt_table, open_table, table_of
 
 SOIL, WILDERNESS = 40, 4
 COVER_COLUMNS = [
@@ -95,21 +96,20 @@ def row(case: Case, say: Callable[[str], None]) -> list[str]:
     started = time.process_time()
     goat = adapt_table(table, case.settings)
     seconds = time.process_time() - started
-    gst = adapt_table(table, replace(case.settings, method=Method.GST))
-    assert goat.gate is not None
+    gst = adapt_table(table, replace(case.settings, method=GradualSelfTraining(freeze_encoder=True)))
     kept = accuracy(goat, goat.kept, case)
-    say(f"{case.name}: {goat.verdict}\n  kept: {goat.kept}; {goat.kept_reason}")
+    say(f"{case.name}: {goat.decision.verdict}\n  kept: {goat.kept}; {goat.decision.sentence}")
     say(
         "  accuracy of GOAT's model after each window is estimated at "
-        + ", ".join(f"{e.value:.3f}" for e in goat.along.values())
+        + ", ".join(f"{domain.after.value:.3f}" for domain in goat.decision.along)
     )
     return [
         case.name,
         f"{100 * accuracy(goat, 'source', case):.1f} %",
         f"{100 * accuracy(gst, 'adapted', case):.1f} %",
         f"{100 * accuracy(goat, 'adapted', case):.1f} % ({goat.n_generated} generated)",
-        f"{100 * goat.gate.before.value:.1f} / {100 * goat.gate.after.value:.1f} %",
-        goat.verdict.advice.value,
+        " / ".join(f"{100 * e.value:.1f}" for e in (goat.decision.before, goat.decision.after) if e is not None) + " %",
+        goat.decision.verdict.advice.value,
         f"{goat.kept}: {100 * kept:.1f} %",
         f"{seconds:.0f} s",
     ]

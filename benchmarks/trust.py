@@ -125,22 +125,21 @@ def accuracy(n_seeds: int, first: int = 0) -> dict[str, Any]:
 
     from sklearn.exceptions import ConvergenceWarning
 
-    from gradapt.trust import Agreement, BestWitness, CarriedLabels, PathView, ThresholdedConfidence
-    from gradapt.trust.view import walk
+    from gradapt.trust import Agreement, CarriedAgreement, CarriedOrAgreement, PathView, ThresholdedConfidence
 
     warnings.simplefilter("ignore", ConvergenceWarning)
     estimators = {
         "confidence": ThresholdedConfidence(),
         "agreement": Agreement(),
-        "carried": CarriedLabels(),
-        "best witness": BestWitness(),
+        "carried": CarriedAgreement(),
+        "carried or agreement": CarriedOrAgreement(),
     }
     misses: dict[tuple[str, str, bool], list[tuple[float, bool]]] = collections.defaultdict(list)
     gate: dict[str, list[tuple[float, float, float]]] = collections.defaultdict(list)
     for seed in range(first, first + n_seeds):
         for name, sequence, model in paths(seed):
             view = PathView.of(sequence, model, seed)
-            learners = walk(view.learner, list(view.sequence[1:]))
+            learners = view.students
             prepared = {key: estimator.prepare(view) for key, estimator in estimators.items()}
             for number in range(1, len(sequence)):
                 truth = {}
@@ -152,7 +151,7 @@ def accuracy(n_seeds: int, first: int = 0) -> dict[str, Any]:
                         inside = guess.low <= truth[adapted] <= guess.high
                         misses[name, key, adapted].append((abs(guess.value - truth[adapted]), inside))
             last = len(sequence) - 1
-            best = prepared["best witness"]
+            best = prepared["carried or agreement"]
             before = best.estimate(view.learner, last, adapted=False).value
             after = best.estimate(learners[last], last, adapted=True).value
             gate[name].append((truth[False], truth[True], truth[False] if after < before else truth[True]))
@@ -184,8 +183,8 @@ def _accuracy_table(misses: Any, gate: Any, keys: list[str]) -> dict[str, Any]:
                 ]
         rows[name] = row
         print(name, row)
-    everything = [m for (_, k, _), v in misses.items() for m, _ in v if k == "best witness"]
-    print(f"best witness, before and after, all {len(everything)} estimates: {100 * np.mean(everything):.2f} points")
+    everything = [m for (_, k, _), v in misses.items() for m, _ in v if k == "carried or agreement"]
+    print(f"carried or agreement, before and after, all {len(everything)} estimates: {100 * np.mean(everything):.2f} points")
     for name, values in gate.items():
         before, after, kept = np.mean(values, axis=0)
         print(f"gate on {name}: source {100 * before:.1f}, adapted {100 * after:.1f}, kept {100 * kept:.1f}")

@@ -21,6 +21,7 @@ LAYERS = [
     {"paper", "tables"},
     {"report"},
     {"cli"},
+    {"__main__"},
 ]
 LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 

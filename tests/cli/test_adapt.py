@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gradapt.cli.adapt import _print
+from gradapt.cli.adapt import _text
 from gradapt.datasets.toy import moving_gaussians
 
 OPTIONS = ["--label", "kind", "--order", "year", "--window-by", "value", "--generated", "1"]
@@ -123,8 +123,7 @@ def test_auto_tells_what_it_compared(made, monkeypatch, capsys):
     assert [entry["n_generated"] for entry in printed["generated"]["scores"]] == [0, 1, 2, 3, 4]
     assert printed["generated"]["sentence"] in (made[0] / "AUTO" / "MODEL_CARD.md").read_text()
     assert "carried along the plans" in (made[0] / "AUTO" / "report.html").read_text()
-    _print(printed, made[0] / "AUTO")
-    assert f"generated: {printed['generated']['sentence']}" in capsys.readouterr().out
+    assert f"generated: {printed['generated']['sentence']}" in _text(printed, made[0] / "AUTO")
     shutil.rmtree(made[0] / "AUTO")
 
 

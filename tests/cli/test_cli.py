@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -28,6 +29,46 @@ def test_help_loads_nothing_slow():
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"
+
+
+OPTIONAL = {"pandas", "pyarrow", "skops", "jinja2", "matplotlib", "rich", "typer", "click", "torch", "ot"}
+RUN = "import sys; sys.argv[1:] = {!r}; from gradapt.cli import main; main()"
+
+
+@pytest.mark.parametrize("command", [[], ["adapt"], ["check"], ["paper"], ["demo"], ["datasets"]])
+def test_help_needs_the_standard_library_alone(run_without, command):
+    result = run_without(OPTIONAL | {"numpy", "scipy", "sklearn", "numba"}, RUN.format([*command, "--help"]))
+    assert result.returncode == 0, result.stderr
+    assert "usage: gradapt" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "what"),
+    [
+        (["adapt", "t.csv", "--label", "a", "--order", "b", "-o", "RUN"], "gradapt adapt needs pandas"),
+        (["check", "t.csv", "--label", "a", "--order", "b"], "gradapt check needs pandas"),
+        (["predict", "RUN", "t.csv", "-o", "p.csv"], "gradapt predict needs pandas"),
+        (["report", "RUN"], "gradapt report needs pandas"),
+        (["demo"], "the picture of gradapt demo needs matplotlib"),
+    ],
+)
+def test_a_missing_extra_is_one_line_that_names_it(run_without, tmp_path, monkeypatch, arguments, what):
+    monkeypatch.chdir(tmp_path)
+    result = run_without(OPTIONAL, RUN.format(arguments))
+    assert result.returncode == 1
+    assert result.stderr == f"gradapt: {what}, which is not installed: pip install 'gradapt[tables]'\n"
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_tables_need_no_bars(run_without, tmp_path, monkeypatch):
+    """Without rich everything works, with plain lines of progress."""
+    rows = "".join(f"{i % 7 + i / 30},{i},{i % 2}\n" for i in range(120))
+    (tmp_path / "t.csv").write_text("x,when,kind\n" + rows)
+    monkeypatch.chdir(tmp_path)
+    result = run_without({"rich"}, RUN.format(["check", "t.csv", "--label", "kind", "--order", "when"]))
+    assert result.returncode == 0, result.stderr
+    assert result.stderr.startswith("read       1/1")
 
 
 def test_version():
@@ -66,6 +107,22 @@ def test_an_unknown_path_is_one_line_and_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_both_modules_run_the_command_line():
+    for module in ("gradapt", "gradapt.cli"):
+        result = subprocess.run([sys.executable, "-m", module, "--version"], capture_output=True, text=True)
+        assert result.stdout.strip() == f"gradapt {__version__}"
+
+
+def test_help_answers_in_half_a_second():
+    times = []
+    for _ in range(3):
+        started = time.perf_counter()
+        gradapt("--help")
+        times.append(time.perf_counter() - started)
+    assert min(times) < 0.5
+
+
 def test_usage_errors_exit_with_2():
+    assert gradapt().returncode == 2
     assert gradapt("demo", "--seeds", "0").returncode == 2
     assert gradapt("nonsense").returncode == 2

@@ -90,7 +90,7 @@ def test_every_table_runs_at_the_paper_preset(data, table):
 def test_killed_run_resumes_with_no_cell_lost_or_doubled(data, tmp_path):
     """Two cells of Rotated MNIST on 500 images, with their controls; kill -9 in the middle."""
     store = tmp_path / "store.sqlite"
-    command = [sys.executable, "-m", "gradapt.paper", "rotated-mnist", "--seeds", "1", "--given", "0"]
+    command = [sys.executable, "-m", "gradapt", "paper", "rotated-mnist", "--seeds", "1", "--given", "0"]
     command += ["--generated", "0,1", "--samples", "500", "--device", "cpu", "--store", str(store)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     cells = table_cells("rotated-mnist", seeds=1, given=[0], generated=[0, 1], n_samples=500)

@@ -126,8 +126,8 @@ def _make_result(images: bool, kept: str) -> Result:
         "domains": domains,
         "steps": steps,
         "accuracy": {
-            "old": {"estimate": 0.741, "low": 0.702, "high": 0.78, "estimator": "best witness"},
-            "new": {"estimate": 0.842, "low": 0.809, "high": 0.875, "estimator": "best witness"},
+            "old": {"estimate": 0.741, "low": 0.702, "high": 0.78, "estimator": "carried labels"},
+            "new": {"estimate": 0.842, "low": 0.809, "high": 0.875, "estimator": "carried labels"},
             "path": [
                 {"position": p, "estimate": a, "low": a - 0.012 - 0.025 * p, "high": min(a + 0.012 + 0.025 * p, 1.0)}
                 for p, a in zip(places, accuracy, strict=True)

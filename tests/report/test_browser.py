@@ -193,8 +193,8 @@ def test_looks_right(show, image_result, result, make, size, scheme, tmp_path):
     seen.page.locator("#step").evaluate("e => { e.value = 3; e.dispatchEvent(new Event('input')); }")
     where = f"{'phone' if size == PHONE else 'desktop'}-{scheme}"
     whole = seen.page.evaluate("() => document.documentElement.scrollHeight")
-    ground = seen.page.evaluate("() => getComputedStyle(document.body).backgroundColor")
-    assert ground == ("rgb(250, 249, 246)" if scheme == "light" else "rgb(20, 23, 28)")
+    background = seen.page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+    assert background == ("rgb(250, 249, 246)" if scheme == "light" else "rgb(20, 23, 28)")
     # In parts, because a picture of the whole page is too small to read anywhere.
     part = 2400
     for number, top in enumerate(range(0, whole, part), 1):
@@ -207,7 +207,7 @@ def test_comparison_looks_right(show, make, tmp_path):
     one, two = make(tame=True), make(tame=True, kept="source")
     one["name"], two["name"] = "goat", "gst"
     two["config"]["method"] = "gst"
-    two["accuracy"]["new"] = {"estimate": 0.712, "low": 0.665, "high": 0.759, "estimator": "best witness"}
+    two["accuracy"]["new"] = {"estimate": 0.712, "low": 0.665, "high": 0.759, "estimator": "carried labels"}
     for point in two["accuracy"]["path"]:
         point["estimate"] -= 0.13 * point["position"]
     seen = show(build_page([one, two]))

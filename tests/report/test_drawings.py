@@ -17,8 +17,8 @@ from gradapt.report.confidence_chart import confidence_histogram
 from gradapt.report.content import stops
 from gradapt.report.image_tiles import png, strips
 from gradapt.report.map_chart import distance_grid, domain_map
+from gradapt.report.moved_features import feature_bars, feature_shares, plan_lines
 from gradapt.report.path_chart import class_totals, given_labels, step_bars
-from gradapt.report.samples import feature_bars, feature_shares, plan_lines
 from gradapt.report.svg import Frame, ticks
 from gradapt.report.words import short
 
@@ -233,8 +233,8 @@ def contrast(one: tuple[float, ...], two: tuple[float, ...]) -> float:
 @pytest.mark.parametrize("dark", [False, True])
 def test_text_has_enough_contrast(dark):
     colours = theme(dark)
-    for ink, ground in itertools.product(("ink", "soft", "faint", "new"), ("paper", "sheet")):
-        assert contrast(colours[ink], colours[ground]) >= 4.5, (ink, ground)
+    for ink, background in itertools.product(("ink", "soft", "faint", "new"), ("paper", "sheet")):
+        assert contrast(colours[ink], colours[background]) >= 4.5, (ink, background)
     for tone in ("good", "care", "keep"):
         assert contrast(colours[tone], colours[f"{tone}-wash"]) >= 4.5, tone
         assert contrast(colours["soft"], colours[f"{tone}-wash"]) >= 4.5, tone

@@ -59,7 +59,7 @@ CHANGES = {
     "nothing at all": lambda frame, seed: pd.DataFrame(),
     "features missing": lambda frame, seed: frame.assign(x=np.nan, y=None, word=None),
     "all missing": lambda frame, seed: frame.assign(**dict.fromkeys(frame.columns)),
-    "some missing": lambda frame, seed: frame.mask(_some(frame, seed)),
+    "some missing": lambda frame, seed: frame.mask(np.random.default_rng(seed).random(frame.shape) < 0.3),
     "labels missing": _set(LABEL, lambda frame, seed: np.nan),
     "old labels missing": _set(LABEL, lambda frame, seed: frame[LABEL].where(frame[ORDER] > 50)),
     "new labels missing": _set(LABEL, lambda frame, seed: frame[LABEL].where(frame[ORDER] < 30)),

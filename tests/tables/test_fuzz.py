@@ -36,7 +36,7 @@ def run(arguments):
     return code, errors.getvalue()
 
 
-def judge(code, stderr, folder, run_folder):
+def verify(code, stderr, folder, run_folder):
     """A right answer in a whole folder, or an error in one line and nothing written."""
     assert "Traceback" not in stderr
     assert "unexpected" not in stderr, stderr
@@ -73,7 +73,7 @@ def test_500_malformed_tables():
             options = ["--label", malformed.LABEL, "--order", malformed.ORDER, *rule, *model, "-o", folder / "RUN"]
             code, stderr = run(["adapt", path, *options])
             codes.append(code)
-            judge(code, stderr, folder, folder / "RUN")
+            verify(code, stderr, folder, folder / "RUN")
 
     one()
     # Both ends are reached: many tables are refused, and a good part is used in spite of what is wrong with it.
@@ -91,7 +91,7 @@ def test_ten_thousand_columns(tmp_path):
     options = ["--label", "label", "--order", "when", "--windows", "2", "--generated", "1", "-o", tmp_path / "RUN"]
     code, stderr = run(["adapt", tmp_path / "wide.parquet", *options])
     assert code == 0, stderr
-    judge(code, stderr, tmp_path, tmp_path / "RUN")
+    verify(code, stderr, tmp_path, tmp_path / "RUN")
 
 
 @pytest.mark.parametrize(
@@ -115,11 +115,11 @@ def test_in_a_process_of_its_own(tmp_path, change, code, words):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["table.csv"]
 
 
-def test_the_judge_notices_half_a_folder_and_a_traceback(tmp_path):
+def test_the_helper_notices_half_a_folder_and_a_traceback(tmp_path):
     (tmp_path / "RUN").mkdir()
     with pytest.raises(AssertionError):
-        judge(1, "gradapt: no", tmp_path, tmp_path / "RUN")
+        verify(1, "gradapt: no", tmp_path, tmp_path / "RUN")
     with pytest.raises(AssertionError):
-        judge(1, "Traceback (most recent call last)", tmp_path, tmp_path / "other")
+        verify(1, "Traceback (most recent call last)", tmp_path, tmp_path / "other")
     with pytest.raises(AssertionError):
-        judge(1, "gradapt: one\ngradapt: two", tmp_path, tmp_path / "other")
+        verify(1, "gradapt: one\ngradapt: two", tmp_path, tmp_path / "other")

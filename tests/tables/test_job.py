@@ -1,7 +1,7 @@
 """From a table to a folder, in Python."""
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
@@ -11,12 +11,12 @@ import pytest
 from gradapt.datasets.toy import moving_gaussians
 from gradapt.domains import ByQuantile, ByValue
 from gradapt.errors import InputError
+from gradapt.methods import Adaptation, DirectSelfTraining, GradualSelfTraining, SourceOnly
 from gradapt.tables import (
     Column,
     FilePosition,
     Keep,
     Limits,
-    Method,
     RowPosition,
     Settings,
     adapt_frame,
@@ -92,14 +92,14 @@ def test_several_files_are_snapshots_and_parquet_in_batches_is_the_same(tmp_path
     settings = Settings(label="kind", order=FilePosition(), windows=ByValue(), n_generated=1)
     by_file = adapt_table(open_table(paths), settings)
     pd.testing.assert_frame_equal(by_file.predictions, result.predictions)
-    assert [file.rows for file in by_file.table.files] == [80, 80, 80]
+    assert [file.rows for file in by_file.checked.table.files] == [80, 80, 80]
 
 
 def test_large_windows_are_sampled_for_training_but_never_for_prediction():
     settings = Settings(label="kind", order=RowPosition(), windows=ByQuantile(2), n_generated=1, limits=Limits(100, 40))
     sampled = adapt_frame(gaussians(n=120), settings)
     assert len(sampled.predictions) == 180
-    assert sampled.prepared.sampled[-2:] == [
+    assert sampled.checked.prepared.sampled[-2:] == [
         "models were trained on 100 rows of a window; 2 of 2 windows have more (180)",
         "plans and checks looked at 40 rows of a window; 2 of 2 windows have more (100)",
     ]
@@ -107,36 +107,33 @@ def test_large_windows_are_sampled_for_training_but_never_for_prediction():
 
 def test_the_gate_keeps_the_old_model_where_adaptation_hurts():
     frame = gaussians(shifts=(0, 6.0))
-    gated = adapt_frame(frame, Settings(label="kind", order=Column("year"), windows=ByValue(), method=Method.DIRECT))
-    asked = adapt_frame(
-        frame,
-        Settings(label="kind", order=Column("year"), windows=ByValue(), method=Method.DIRECT, keep=Keep.ADAPTED),
+    gated = adapt_frame(
+        frame, Settings(label="kind", order=Column("year"), windows=ByValue(), method=DirectSelfTraining())
     )
-    assert gated.kept == "source" or gated.gate.after.value >= gated.gate.before.value
+    asked = adapt_frame(frame, replace(SETTINGS, method=DirectSelfTraining(), keep=Keep.ADAPTED))
+    assert gated.kept == "source" or gated.decision.after.value >= gated.decision.before.value
     assert asked.kept == "adapted"
+    assert "the source model is kept" not in summarise(asked)["kept_reason"]
     assert not gated.trusted
 
 
-def test_a_lost_class_keeps_the_old_model(monkeypatch):
-    from gradapt.tables import generated, job
-    from gradapt.trust import AccuracyEstimate, GateDecision
+@dataclass(frozen=True)
+class Losing:
+    """A method whose model calls all target rows but one the same."""
 
-    # An estimate that is taken in by a model which calls everything the same.
-    sure = GateDecision(False, AccuracyEstimate(0.6, 0.5, 0.7, "x"), AccuracyEstimate(1.0, 0.9, 1.0, "x"))
-    monkeypatch.setattr(job, "keep_better", lambda *args, **options: sure)
-    whole = generated.lead
+    def adapt(self, learner, sequence, on_step=None, workspace=None):
+        rows = sequence.target.samples
+        return Adaptation(learner.fit(rows, (np.arange(len(rows)) == 0).astype(int)))
 
-    def losing(source, training, *args):
-        led = whole(source, training, *args)
-        one = training.target.samples
-        lost = source.fit(one, np.zeros(len(one), dtype=int) + (np.arange(len(one)) == 0))
-        return replace(led, adaptation=replace(led.adaptation, learner=lost))
 
-    monkeypatch.setattr(generated, "lead", losing)
-    done = adapt_frame(gaussians(), SETTINGS)
+def test_a_lost_class_keeps_the_old_model():
+    done = adapt_frame(gaussians(), replace(SETTINGS, method=Losing()))
     assert done.kept == "source"
-    assert done.kept_reason.startswith("adaptation lost the class '1': 55 % of the labelled rows")
-    assert not summarise(done)["accuracy"]["new"]["reliable"]
+    told = summarise(done)
+    assert told["kept_reason"].startswith("adaptation lost the class '1': 55 % of the labelled rows")
+    assert not told["accuracy"]["new"]["reliable"]
+    assert told["config"]["method"] == "Losing"
+    assert [domain["generated"] for domain in told["domains"]] == [False, False, False]
 
 
 def test_an_open_number_is_selected_and_told():
@@ -168,18 +165,24 @@ def test_labels_after_the_first_window_do_not_touch_the_selection():
     first = adapt_frame(frame, replace(SETTINGS, n_generated=None))
     frame.loc[frame.year > 2000, "kind"] = 1 - frame.loc[frame.year > 2000, "kind"]
     again = adapt_frame(frame, replace(SETTINGS, n_generated=None))
-    assert again.generated == first.generated
+    assert again.choice.scores == first.choice.scores
+    assert again.choice.sentence == first.choice.sentence
 
 
 def test_a_huge_table_falls_back_to_the_rule_of_the_check(monkeypatch):
-    from gradapt.tables import generated
+    from gradapt.tables import settings
 
-    monkeypatch.setattr(generated, "_MOST_VALUES", 1_000)
+    monkeypatch.setattr(settings, "_MOST_VALUES", 1_000)
     done = adapt_frame(gaussians(), replace(SETTINGS, n_generated=None))
-    assert done.generated.how == "rule"
+    assert done.choice.how == "rule"
     assert 1 <= done.n_generated <= 8
     assert "too large to try several numbers" in summarise(done)["generated"]["sentence"]
-    assert adapt_frame(gaussians(), replace(SETTINGS, n_generated=None, method=Method.GST)).n_generated == 0
+    assert (
+        adapt_frame(
+            gaussians(), replace(SETTINGS, n_generated=None, method=GradualSelfTraining(freeze_encoder=True))
+        ).n_generated
+        == 0
+    )
 
 
 def test_classifiers_of_the_users_choice_without_probabilities():
@@ -191,9 +194,9 @@ def test_classifiers_of_the_users_choice_without_probabilities():
 
 def test_nothing_is_adapted_where_only_the_source_model_is_asked_for():
     plain = adapt_frame(
-        gaussians(), Settings(label="kind", order=Column("year"), windows=ByValue(), method=Method.SOURCE)
+        gaussians(), Settings(label="kind", order=Column("year"), windows=ByValue(), method=SourceOnly())
     )
-    assert (plain.kept, plain.gate, plain.led.adaptation.records) == ("source", None, ())
+    assert (plain.kept, plain.decision.after, plain.adaptation.records) == ("source", None, ())
     assert summarise(plain)["accuracy"]["path"] == []
 
 
@@ -259,7 +262,7 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path, result):
 def test_predictions_carry_the_estimate_and_the_card_the_verdict(tmp_path, result):
     save_run(result, summarise(result), tmp_path / "RUN")
     written = pd.read_parquet(tmp_path / "RUN" / "predictions.parquet")
-    assert written["estimated_accuracy"].iloc[0] == result.gate.after.value
+    assert written["estimated_accuracy"].iloc[0] == result.decision.after.value
     assert (written["estimated_accuracy_low"] <= written["estimated_accuracy_high"]).all()
     card = (tmp_path / "RUN" / "MODEL_CARD.md").read_text()
     assert "**adapt**" in card

@@ -12,18 +12,17 @@ from gradapt.learners import as_learner
 from gradapt.trust import (
     AccuracyEstimate,
     Agreement,
-    BestWitness,
-    CarriedLabels,
+    CarriedAgreement,
+    CarriedOrAgreement,
+    Gate,
     PathView,
     ThresholdedConfidence,
     estimate_along,
-    keep_better,
 )
 from gradapt.trust.accuracy import spread
 from gradapt.trust.carried import carry
-from gradapt.trust.view import walk
 
-ESTIMATORS = [ThresholdedConfidence(), Agreement(2), CarriedLabels(), BestWitness()]
+ESTIMATORS = [ThresholdedConfidence(), Agreement(2), CarriedAgreement(), CarriedOrAgreement()]
 
 
 def truth(view, sequence, learner, number):
@@ -54,7 +53,7 @@ def test_no_shift_gives_back_the_source_accuracy(estimator):
 def test_carried_labels_find_a_model_that_went_wrong():
     sequence = moving_gaussians((0, 1, 2, 3))
     view = PathView.of(sequence, LogisticRegression())
-    prepared = CarriedLabels().prepare(view)
+    prepared = CarriedAgreement().prepare(view)
     guess = prepared.estimate(view.learner, 3, adapted=False)
     assert truth(view, sequence, view.learner, 3) == pytest.approx(0.5, abs=0.01)
     assert guess.value == pytest.approx(0.5, abs=0.02)
@@ -74,8 +73,8 @@ def test_confidence_and_agreement_do_not_see_it():
 def test_carried_labels_within_five_points_on_the_demo(make):
     sequence = make(seed=0)
     view = PathView.of(sequence, SVC())
-    learners = walk(view.learner, list(view.sequence[1:]))
-    prepared = CarriedLabels().prepare(view)
+    learners = view.students
+    prepared = CarriedAgreement().prepare(view)
     misses = []
     for number in range(1, len(sequence)):
         for adapted, learner in ((False, view.learner), (True, learners[number])):
@@ -98,16 +97,16 @@ def test_carried_labels_know_when_they_cannot_be_relied_on():
     # Twenty features of noise bury the one that separates the classes: plans match the noise.
     sequence = noisy_gaussians(n=400, d=30, overlap=1.2)
     view = PathView.of(sequence, LogisticRegression())
-    prepared = CarriedLabels().prepare(view)
+    prepared = CarriedAgreement().prepare(view)
     assert prepared.expected_error > 0.1
     assert not prepared.reliable
-    chosen = BestWitness(otherwise=Agreement(2)).prepare(view)
+    chosen = CarriedOrAgreement(agreement=Agreement(2)).prepare(view)
     assert chosen.estimate(view.learner, 1, adapted=False).method == "agreement"
 
 
-def test_best_witness_prefers_carried_labels():
+def test_carried_labels_come_first():
     view = PathView.of(moving_gaussians((0, 0.5)), LogisticRegression())
-    assert BestWitness().prepare(view).estimate(view.learner, 1, adapted=False).method == "carried labels"
+    assert CarriedOrAgreement().prepare(view).estimate(view.learner, 1, adapted=False).method == "carried labels"
 
 
 def test_carry_follows_a_translation():
@@ -140,10 +139,10 @@ def test_gate_keeps_the_better_model():
     source = as_learner(LogisticRegression(), np.array([0, 1])).fit(path.source.samples, path.source.labels)
     good = source.fit(path.target.samples, path.target.labels)
     spoilt = source.fit(path.target.samples, 1 - path.target.labels)
-    kept = keep_better(path, source, good)
+    kept = Gate().decide(path, source, good)
     assert not kept.keep_source
     assert "the adapted model is kept" in kept.sentence
-    refused = keep_better(path, source, spoilt)
+    refused = Gate().decide(path, source, spoilt)
     assert refused.keep_source
     assert "the source model is kept" in refused.sentence
     assert refused.after.value < refused.before.value
@@ -162,9 +161,9 @@ def test_spread_shrinks_and_is_never_zero():
 @pytest.mark.parametrize(
     ("estimator", "message"),
     [
-        (Agreement(0), "n_rivals must be at least 1, got 0"),
-        (CarriedLabels(neighbour_share=0), r"neighbour_share must lie in \(0, 1\]"),
-        (CarriedLabels(max_samples=1), "max_samples be at least 2"),
+        (Agreement(0), "n_members must be at least 1, got 0"),
+        (CarriedAgreement(neighbour_share=0), r"neighbour_share must lie in \(0, 1\]"),
+        (CarriedAgreement(max_samples=1), "max_samples be at least 2"),
     ],
 )
 def test_bad_parameters(estimator, message):

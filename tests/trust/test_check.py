@@ -14,9 +14,9 @@ from sklearn.svm import SVC
 from gradapt.datasets.toy import moving_gaussians, rotated_digits
 from gradapt.domains import Domain, DomainSequence
 from gradapt.errors import InputError
-from gradapt.trust import Advice, ProportionShift, StepCheck, check, measure_step
+from gradapt.trust import Advice, LabelledPoints, ProportionShift, StepCheck, check, measure_step
 from gradapt.trust.proportions import black_box_proportions, expectation_maximisation
-from gradapt.trust.verdict import judge
+from gradapt.trust.verdict import advise
 
 CALM = StepCheck("a", "b", 0.5, (0.4, 0.6), (1.0, 1.0), 0.5, 0.25, 0.0, 0.1, 0.1, 0.01)
 STILL = ProportionShift((0.5, 0.5), (0.5, 0.5), (0.5, 0.5), 0.0, 0.05)
@@ -25,7 +25,7 @@ FAR = replace(CALM, before="source", ratio=3.0, drift=9.0, jumped=0.9)
 
 
 def verdict(*steps, from_source=(FAR,), proportions=(STILL,), detour=1.5):
-    return judge(tuple(steps), tuple(from_source), 0.3, tuple(proportions), detour)
+    return advise(tuple(steps), tuple(from_source), 0.3, tuple(proportions), detour)
 
 
 def test_calm_steps_are_adapted_along():
@@ -90,6 +90,10 @@ def test_text_names_the_place():
     assert text.startswith("generate domains between these two: 1999 -> 2009\n  - ")
 
 
+def measured(before, before_codes, after, after_codes, n_classes):
+    return measure_step(LabelledPoints(before, before_codes), LabelledPoints(after, after_codes), n_classes)
+
+
 # Measurements -----------------------------------------------------------------------------------
 
 
@@ -101,8 +105,8 @@ def two_classes(rng, n=300, gap=8.0, move=0.0):
 def test_noise_is_taken_out_of_the_shift(rng):
     x0, c0 = two_classes(rng)
     x1, c1 = two_classes(rng)
-    still = measure_step(x0, c0, x1, c1, 2)
-    moved = measure_step(x0, c0, x1 + np.array([0.0, 3.0]), c1, 2)
+    still = measured(x0, c0, x1, c1, 2)
+    moved = measured(x0, c0, x1 + np.array([0.0, 3.0]), c1, 2)
     assert still.shift < 0.35
     assert moved.shift == pytest.approx(3.0, abs=0.3)
     np.testing.assert_allclose(moved.class_shifts, 3.0, atol=0.3)
@@ -110,7 +114,7 @@ def test_noise_is_taken_out_of_the_shift(rng):
 
 def test_margin_is_half_the_way_to_the_other_class(rng):
     x, codes = two_classes(rng, n=2000, gap=20.0)
-    step = measure_step(x, codes, x, codes, 2)
+    step = measured(x, codes, x, codes, 2)
     # Nearest of the others: about 20 minus two or three spreads of half a unit.
     assert all(8.5 < margin < 10 for margin in step.margins)
 
@@ -120,21 +124,21 @@ def test_jumpers_are_counted(rng):
     x1, c1 = two_classes(rng, n=600)
     far = rng.random(600) < 0.2
     x1[far] += [0.0, 30.0]
-    step = measure_step(x0, c0, x1, c1, 2)
+    step = measured(x0, c0, x1, c1, 2)
     assert 0.1 < step.jumped < 0.3
-    assert measure_step(x0, c0, *two_classes(rng, n=600), 2).jumped == 0.0
+    assert measured(x0, c0, *two_classes(rng, n=600), 2).jumped == 0.0
 
 
 def test_crossing_mass_of_swapped_classes(rng):
     x, codes = two_classes(rng)
-    assert measure_step(x, codes, x, 1 - codes, 2).crossing > 0.9
-    assert measure_step(x, codes, x, codes, 2).excess_crossing < 0.05
+    assert measured(x, codes, x, 1 - codes, 2).crossing > 0.9
+    assert measured(x, codes, x, codes, 2).excess_crossing < 0.05
 
 
 def test_rare_classes_are_left_out(rng):
     x, codes = two_classes(rng, n=40)
     codes = np.where(np.arange(40) < 3, 2, codes)
-    step = measure_step(x, codes, x, codes, 3)
+    step = measured(x, codes, x, codes, 3)
     assert np.isnan(step.class_shifts[2])
     assert np.isfinite(step.ratio)
 
@@ -189,7 +193,7 @@ def test_target_labels_do_not_matter():
     assert check(path, LogisticRegression()).to_dict() == check(spoilt, LogisticRegression()).to_dict()
 
 
-def test_domains_too_small_to_judge():
+def test_domains_too_small_to_measure():
     path = moving_gaussians((0, 0.5))
     tiny = DomainSequence([path.source, Domain(path.target.samples[:3], name="tiny")])
     with pytest.raises(InputError, match="domain 'tiny' has 3 samples; the check needs at least 10"):

@@ -1,4 +1,4 @@
-"""A model that collapsed to one class must not be certified by a witness that collapsed with it."""
+"""A model that collapsed to one class must not be certified by labels that collapsed with it."""
 
 from dataclasses import dataclass
 
@@ -8,11 +8,11 @@ from sklearn.linear_model import LogisticRegression
 
 from gradapt.datasets.toy import moving_gaussians
 from gradapt.learners import as_learner
-from gradapt.trust import BestWitness, CarriedLabels, PathView, keep_better
+from gradapt.trust import CarriedAgreement, CarriedOrAgreement, Gate, PathView
 
 
 @dataclass(frozen=True)
-class Draining(CarriedLabels):
+class Draining(CarriedAgreement):
     """Carried labels whose votes lose one class from the second step on, as overlapping classes make them do."""
 
     def prepare(self, view):
@@ -28,14 +28,14 @@ def sequence():
 
 def test_a_drained_class_is_noticed_where_it_happens(sequence):
     view = PathView.of(sequence, LogisticRegression())
-    honest, drained = CarriedLabels().prepare(view), Draining().prepare(view)
+    honest, drained = CarriedAgreement().prepare(view), Draining().prepare(view)
     assert [honest.reliable_at(number) for number in range(4)] == [True] * 4
     assert [drained.reliable_at(number) for number in range(4)] == [True, True, False, False]
 
 
 def test_estimates_fall_back_behind_the_collapse_alone(sequence):
     view = PathView.of(sequence, LogisticRegression())
-    prepared = BestWitness(first=Draining()).prepare(view)
+    prepared = CarriedOrAgreement(carried=Draining()).prepare(view)
     assert prepared.estimate(view.learner, 1, adapted=False).method == "carried labels"
     behind = prepared.estimate(view.learner, 3, adapted=False)
     assert behind.method != "carried labels"
@@ -51,4 +51,5 @@ def test_the_gate_keeps_the_source_model_instead_of_a_collapsed_one(sequence):
     # By the drained labels the collapsed model would be right everywhere.
     fooled = Draining().prepare(PathView.of(sequence, source)).estimate(collapsed, 3, adapted=True)
     assert fooled.value > 0.99
-    assert keep_better(sequence, source, collapsed, estimator=BestWitness(first=Draining())).keep_source
+    gate = Gate(CarriedOrAgreement(carried=Draining()))
+    assert gate.decide(sequence, source, collapsed).keep_source

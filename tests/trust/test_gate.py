@@ -1,4 +1,4 @@
-"""The gate inside the classifier."""
+"""The gate inside the classifiers."""
 
 import warnings
 
@@ -8,43 +8,39 @@ from sklearn.linear_model import LogisticRegression
 
 from gradapt import GOATClassifier
 from gradapt.datasets.toy import moving_gaussians
+from gradapt.trust import Advice, Gate, Keep
 
 
-class Spoiler:
-    """A method that leads every model astray: it learns the opposite of what its teacher says."""
-
-    def adapt(self, learner, path, on_step=None):
-        from gradapt.methods import Adaptation
-
-        target = path.steps[-1].domain.samples
-        return Adaptation(learner.fit(target, 1 - learner.logits(target).argmax(axis=1)), ())
-
-
-def test_gate_keeps_the_source_model_and_says_so():
-    path = moving_gaussians((0, 0.5, 1.0))
-    classifier = GOATClassifier(LogisticRegression(), method=Spoiler(), keep_if_worse=True)
-    with pytest.warns(UserWarning, match="the source model is kept"):
-        classifier.fit_path(path)
-    assert classifier.gate_.keep_source
-    x = path.target.samples
-    np.testing.assert_array_equal(classifier.predict(x), classifier.source_estimator_.predict(x))
+def test_the_veto_reaches_the_classifier_and_is_told():
+    still = moving_gaussians((0, 0, 0))
+    classifier = GOATClassifier(LogisticRegression(), gate=Gate())
+    with pytest.warns(UserWarning, match="the check advises: do not adapt; the source model is kept"):
+        classifier.fit_path(still)
+    assert classifier.decision_.verdict.advice is Advice.DO_NOT_ADAPT
+    assert classifier.estimator_ is classifier.source_estimator_
 
 
-def test_gate_lets_a_good_adaptation_through():
+def test_a_good_adaptation_is_kept_without_a_word():
     path = moving_gaussians((0, 0.5, 1.0, 1.5))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        classifier = GOATClassifier(LogisticRegression(), keep_if_worse=True).fit_path(path)
-    assert not classifier.gate_.keep_source
+        classifier = GOATClassifier(LogisticRegression(), gate=Gate()).fit_path(path)
+    assert not classifier.decision_.keep_source
     plain = GOATClassifier(LogisticRegression()).fit_path(path)
     x = path.target.samples
     np.testing.assert_array_equal(classifier.predict(x), plain.predict(x))
-    assert plain.gate_ is None
+    assert plain.decision_ is None
 
 
-def test_gate_through_fit_with_sample_domain():
-    path = moving_gaussians((0, 0.5))
-    X = np.concatenate([domain.samples for domain in path])
-    y = np.concatenate([domain.labels for domain in path])
-    classifier = GOATClassifier(keep_if_worse=True).fit(X, y, sample_domain=np.repeat([1, 2], 400))
-    assert classifier.gate_.before.method == "carried labels"
+def test_the_adapted_model_is_kept_where_it_is_asked_for():
+    still = moving_gaussians((0, 0, 0))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        classifier = GOATClassifier(LogisticRegression(), gate=Gate(keep=Keep.ADAPTED)).fit_path(still)
+    assert classifier.estimator_ is not classifier.source_estimator_
+
+
+def test_through_fit_with_sample_domain():
+    X, y, domain = moving_gaussians((0, 0.5)).as_samples()
+    classifier = GOATClassifier(gate=Gate(max_samples=200)).fit(X, y, sample_domain=domain)
+    assert classifier.decision_.before.method == "carried labels"

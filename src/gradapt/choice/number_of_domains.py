@@ -16,7 +16,7 @@ from gradapt.domains import DomainSequence
 from gradapt.errors import InputError
 from gradapt.learners import Learner
 from gradapt.methods import GOAT, Adaptation, OnStep, StepRecord
-from gradapt.paths import Workspace
+from gradapt.paths import Coupled, Workspace
 
 __all__ = ["CANDIDATES", "Choice", "ChosenGOAT", "OnCandidate", "check_candidates"]
 
@@ -116,6 +116,7 @@ class ChosenGOAT:
             choice = self._by_rule()
             goat = replace(self.goat, n_generated=choice.n_generated)
             return replace(goat.adapt(learner, sequence, on_step, work), choice=choice)
+        coupled = self._coupled(learner, sequence, work)
         runs: dict[int, Adaptation] = {}
         steps: dict[int, list[tuple[StepRecord, Learner]]] = {number: [] for number in self.candidates}
         for number in self.candidates:
@@ -124,7 +125,7 @@ class ChosenGOAT:
             runs[number] = replace(self.goat, n_generated=number).adapt(learner, sequence, remember, work)
             if self.on_candidate is not None:
                 self.on_candidate(number, runs[number])
-        choice = self._chosen(learner, sequence, runs, work)
+        choice = self._chosen(learner, coupled, runs)
         if on_step is not None:
             for record, student in steps[choice.n_generated]:
                 on_step(record, student)
@@ -139,11 +140,12 @@ class ChosenGOAT:
         between = sum(self.candidates) * sum(min(len(domain), most or len(domain)) for domain in sequence[1:])
         return bool((real + between) * np.prod(sequence.source.samples.shape[1:]) <= self.max_values)
 
-    def _chosen(
-        self, learner: Learner, sequence: DomainSequence, runs: dict[int, Adaptation], work: Workspace
-    ) -> Choice:
+    def _coupled(self, learner: Learner, sequence: DomainSequence, work: Workspace) -> Coupled:
+        """The plans that all candidates share."""
         domains = work.encoded(learner, sequence) if self.goat.feature_space else sequence.masked()
-        coupled = work.coupled(domains, self.goat.transport)
+        return work.coupled(domains, self.goat.transport)
+
+    def _chosen(self, learner: Learner, coupled: Coupled, runs: dict[int, Adaptation]) -> Choice:
         target = coupled.samples.target.samples
         probabilities = {}
         for number, run in runs.items():

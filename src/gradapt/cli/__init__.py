@@ -1,77 +1,81 @@
-"""The command line: parse, call, print. Slow imports stay inside the commands."""
+"""The command line: parse, call, print. The standard library alone; slow imports stay inside the commands."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
-from typing import Annotated
-
-import typer
+from typing import NoReturn
 
 from gradapt import __version__
-from gradapt.cli.adapt import adapt
-from gradapt.cli.check import check
-from gradapt.cli.datasets import datasets
-from gradapt.cli.demo import demo
-from gradapt.cli.export import export
-from gradapt.cli.paper import paper
-from gradapt.cli.predict import predict
-from gradapt.cli.report import report
+from gradapt.cli import adapt, check, datasets, demo, export, paper, predict, report
 from gradapt.errors import InputError, SolverError
 
-__all__ = ["app", "main"]
+__all__ = ["main", "run_command"]
 
-app = typer.Typer(
-    name="gradapt",
-    help="Adapt a classifier to a drifting world, step by step along the Wasserstein geodesic, without new labels.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-)
-
-
-def _show_version(wanted: bool) -> None:
-    if wanted:
-        print(f"gradapt {__version__}")
-        raise typer.Exit
+_COMMANDS = {
+    "demo": demo,
+    "check": check,
+    "adapt": adapt,
+    "predict": predict,
+    "report": report,
+    "export": export,
+    "paper": paper,
+    "datasets": datasets,
+}
 
 
-@app.callback()
-def _root(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
-    ] = False,
-) -> None:
-    pass
-
-
-app.command()(demo)
-app.command()(check)
-app.command()(adapt)
-app.command()(predict)
-app.command()(report)
-app.command()(export)
-app.command()(paper)
-app.command()(datasets)
-
-
-def main() -> None:
-    """Run the command line; bad input is one line on stderr and exit code 1, an interrupt is 130."""
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the command line and leave; bad input is one line on stderr and exit code 1, an interrupt is 130."""
     try:
-        app()
+        sys.exit(run_command(sys.argv[1:] if arguments is None else arguments))
     except (InputError, SolverError) as error:
-        print(f"gradapt: {error}", file=sys.stderr)
-        sys.exit(1)
+        _leave(str(error))
     except KeyboardInterrupt:
-        print("gradapt: interrupted", file=sys.stderr)
-        sys.exit(130)
+        _leave("interrupted", 130)
     except Exception as error:
         # Nobody should meet a traceback; whoever looks for the cause can ask for it.
         if os.environ.get("GRADAPT_DEBUG"):
             raise
         text = " ".join(str(error).split())[:300]
-        print(
-            f"gradapt: unexpected {type(error).__name__}: {text} (GRADAPT_DEBUG=1 shows where; please report it)",
-            file=sys.stderr,
-        )
-        sys.exit(1)
+        _leave(f"unexpected {type(error).__name__}: {text} (GRADAPT_DEBUG=1 shows where; please report it)")
+
+
+def run_command(arguments: list[str]) -> int:
+    """Parse the arguments and run the command; returns its exit code. Wrong usage leaves with code 2."""
+    top, commands = _parsers()
+    if not arguments:
+        top.print_help()
+        return 2
+    parser = commands.get(arguments[0])
+    if parser is None:
+        top.parse_args(arguments)
+        return 0
+    # Options may stand between the names of tables.
+    chosen = parser.parse_intermixed_args(arguments[1:])
+    chosen.arguments = arguments
+    code: int = _COMMANDS[arguments[0]].run(chosen, parser.error)
+    return code
+
+
+def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
+    top = argparse.ArgumentParser(
+        prog="gradapt",
+        description="Adapt a classifier to a drifting world, step by step along the Wasserstein geodesic, "
+        "without new labels.",
+        epilog="gradapt COMMAND --help tells more about a command.",
+        allow_abbrev=False,
+    )
+    top.add_argument("--version", action="version", version=f"gradapt {__version__}")
+    group = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = {}
+    for name, module in _COMMANDS.items():
+        title, _, rest = module.HELP.partition("\n\n")
+        commands[name] = group.add_parser(name, help=title, description=f"{title} {rest}", allow_abbrev=False)
+        module.declare(commands[name])
+    return top, commands
+
+
+def _leave(text: str, code: int = 1) -> NoReturn:
+    print(f"gradapt: {text}", file=sys.stderr)
+    sys.exit(code)

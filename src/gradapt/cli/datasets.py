@@ -2,34 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import argparse
 
-import typer
+from gradapt.cli.parsing import Fail
+from gradapt.cli.text import text_table
 
-__all__ = ["datasets"]
+__all__ = ["HELP", "declare", "run"]
+
+HELP = "List the benchmark data sets, where their files lie, and what is missing."
 
 
-def datasets(
-    check: Annotated[bool, typer.Option("--check", help="Read the files and verify their sums.")] = False,
-) -> None:
-    """List the benchmark data sets, where their files lie, and what is missing."""
-    from rich.console import Console
-    from rich.table import Table
+def declare(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("--check", action="store_true", help="read the files and verify their sums")
 
+
+def run(chosen: argparse.Namespace, fail: Fail) -> int:
+    """Look and print."""
     from gradapt.datasets import DATASETS, file_states
     from gradapt.datasets.downloads import cache_folder, data_folder
 
-    table = Table(title="Benchmark data sets")
-    for column in ("data set", "file", "state", "where"):
-        table.add_column(column, overflow="fold")
+    rows = []
     for name, entry in DATASETS.items():
-        for number, state in enumerate(file_states(name, check=check)):
+        for number, state in enumerate(file_states(name, check=chosen.check)):
             where = str(state.path) if state.path is not None else state.detail
             if state.state == "damaged":
                 where = state.detail
             title = f"{name} ({entry.title})" if number == 0 else ""
-            table.add_row(title, state.file.path, state.state, where)
-    console = Console()
-    console.print(table)
+            rows.append([title, state.file.path, state.state, where])
+    print(text_table(["data set", "file", "state", "where"], rows, words=(0, 1, 2, 3)))
     folder = data_folder()
-    console.print(f"GRADAPT_DATA: {folder if folder is not None else 'not set'}; cache: {cache_folder()}")
+    print(f"GRADAPT_DATA: {folder if folder is not None else 'not set'}; cache: {cache_folder()}")
+    return 0

@@ -2,65 +2,67 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+from gradapt.cli.bars import counted
+from gradapt.cli.parsing import Fail, at_least
+from gradapt.cli.text import text_table
+from gradapt.extras import need
 
 if TYPE_CHECKING:
     from gradapt.paper.demo import DemoRun
 
-__all__ = ["demo"]
+__all__ = ["HELP", "declare", "run"]
+
+HELP = """Adapt classifiers to rotated digits and turning moons, and compare.
+
+The classifier has labels for the source only. Every method sees the same unlabelled snapshots; accuracies are on
+held-out target samples. Takes about half a minute."""
 
 
-def demo(
-    path: Annotated[
-        list[str] | None, typer.Option("--path", help="digits, moons or gaussians; may be repeated. [digits and moons]")
-    ] = None,
-    seeds: Annotated[int, typer.Option(min=1, max=100, help="Number of repetitions with different seeds.")] = 3,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the picture and the numbers.")] = Path("demo"),
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON instead of tables.")] = False,
-) -> None:
-    """Adapt classifiers to rotated digits and turning moons, and compare.
+def declare(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument(
+        "--path", action="append", help="digits, moons or gaussians; may be repeated [digits and moons]"
+    )
+    parser.add_argument(
+        "--seeds", type=at_least(1), default=3, metavar="N", help="repetitions with different seeds [%(default)s]"
+    )
+    parser.add_argument(
+        "--out", "-o", type=Path, default=Path("demo"), help="folder for the picture and the numbers [%(default)s]"
+    )
+    parser.add_argument("--json", action="store_true", dest="as_json", help="print the result as JSON, not as tables")
 
-    The classifier has labels for the source only. Every method sees the same unlabelled
-    snapshots; accuracies are on held-out target samples. Takes about half a minute.
-    """
+
+def run(chosen: argparse.Namespace, fail: Fail) -> int:
+    """Run the demonstration, draw it and print it."""
+    if chosen.seeds > 100:
+        fail(f"argument --seeds: must be at most 100, got {chosen.seeds}")
+    need("matplotlib", "tables", "the picture of gradapt demo")
+    import matplotlib as mpl
+
+    mpl.use("Agg")
     from gradapt.files import write_json
     from gradapt.paper.demo import count_runs, run_demo
 
-    scenes = tuple(path) if path else ("digits", "moons")
+    scenes = tuple(chosen.path or ("digits", "moons"))
     runs: list[DemoRun] = []
-    with _progress(count_runs(scenes, seeds)) as advance:
-        for run in run_demo(scenes, tuple(range(seeds))):
-            runs.append(run)
-            advance(f"{run.scene.name}, seed {run.seed}: {run.method} {100 * run.accuracy:.1f} %")
-    picture = out / "path.png"
+    with counted(count_runs(scenes, chosen.seeds)) as advance:
+        for one in run_demo(scenes, tuple(range(chosen.seeds))):
+            runs.append(one)
+            advance(f"{one.scene.name}, seed {one.seed}: {one.method} {100 * one.accuracy:.1f} %")
+    picture = chosen.out / "path.png"
     _draw(runs, picture)
     summary = _summary(runs)
-    write_json(out / "result.json", summary)
-    if as_json:
+    write_json(chosen.out / "result.json", summary)
+    if chosen.as_json:
         print(json.dumps(summary, indent=2))
     else:
         _print_tables(summary, picture)
-
-
-def _progress(total: int) -> Any:
-    """A progress bar on stderr, as a context that gives a function to advance it."""
-    from contextlib import contextmanager
-
-    @contextmanager
-    def bar() -> Any:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-        columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
-        with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-            task = progress.add_task("starting", total=total)
-            yield lambda text: progress.update(task, advance=1, description=text)
-
-    return bar()
+    return 0
 
 
 def _summary(runs: list[DemoRun]) -> dict[str, Any]:
@@ -78,37 +80,20 @@ def _summary(runs: list[DemoRun]) -> dict[str, Any]:
 def _print_tables(summary: dict[str, Any], picture: Path) -> None:
     import statistics
 
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console()
     for scene in summary["paths"].values():
-        table = Table(title=scene["title"], title_justify="left", title_style="bold")
-        table.add_column("method", no_wrap=True)
-        table.add_column("target accuracy", justify="right")
-        table.add_column("range over seeds", justify="right")
-        table.add_column("s per fit", justify="right")
+        rows = []
         for name, method in scene["methods"].items():
             values = [100 * value for value in method["accuracies"]]
             seconds = method["seconds"] / len(values)
-            table.add_row(
-                name,
-                f"{statistics.mean(values):.1f} %",
-                f"{min(values):.1f} .. {max(values):.1f}",
-                f"{seconds:.1f}" if seconds else "",
-                style="bold" if name == "GOAT" else "",
-            )
-        console.print(table)
-    console.print(
-        "The oracle pairing knows which rotated image belongs to which; it is a ceiling, not a method.", style="dim"
-    )
-    console.print(f"Picture: {picture}   Numbers: {picture.with_name('result.json')}", soft_wrap=True)
+            spread = f"{min(values):.1f} .. {max(values):.1f}"
+            rows.append([name, f"{statistics.mean(values):.1f} %", spread, f"{seconds:.1f}" if seconds else ""])
+        print(scene["title"])
+        print(text_table(["method", "target accuracy", "range over seeds", "s per fit"], rows) + "\n")
+    print("The oracle pairing knows which rotated image belongs to which; it is a ceiling, not a method.")
+    print(f"Picture: {picture}   Numbers: {picture.with_name('result.json')}")
 
 
 def _draw(runs: list[DemoRun], target: Path) -> None:
-    import matplotlib as mpl
-
-    mpl.use("Agg")
     import matplotlib.pyplot as plt
 
     from gradapt.report.pictures import accuracy_bars, save

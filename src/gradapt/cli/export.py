@@ -2,37 +2,36 @@
 
 from __future__ import annotations
 
-from enum import Enum
+import argparse
 from pathlib import Path
-from typing import Annotated
 
-import typer
+from gradapt.cli.parsing import Fail, need_tables
 
-__all__ = ["export"]
+__all__ = ["HELP", "declare", "run"]
 
-
-class Format(Enum):
-    """File formats of exported models."""
-
-    SKOPS = "skops"
-    ONNX = "onnx"
+HELP = "Export the model of a run, preprocessing included."
 
 
-def export(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder that gradapt adapt wrote.")],
-    to: Annotated[Format, typer.Option("--to", help="skops: a scikit-learn pipeline; onnx: for ONNX Runtime.")],
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="File to write. [RUN/export.skops or RUN/export.onnx]")
-    ] = None,
-) -> None:
-    """Export the model of a run, preprocessing included."""
+def declare(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("run", type=Path, metavar="RUN", help="folder that gradapt adapt wrote")
+    parser.add_argument(
+        "--to", required=True, choices=("skops", "onnx"), help="skops: a scikit-learn pipeline; onnx: for ONNX Runtime"
+    )
+    parser.add_argument("--out", "-o", type=Path, help="file to write [RUN/export.skops or RUN/export.onnx]")
+
+
+def run(chosen: argparse.Namespace, fail: Fail) -> int:
+    """Export and write."""
+    need_tables("export")
     from gradapt.files import atomic_path
     from gradapt.tables import load_run
     from gradapt.tables.export import to_onnx, to_skops
 
-    predictor = load_run(run).predictor
-    data = to_onnx(predictor) if to is Format.ONNX else to_skops(predictor)
-    target = out or run / f"export.{to.value}"
+    predictor = load_run(chosen.run).predictor
+    data = to_onnx(predictor) if chosen.to == "onnx" else to_skops(predictor)
+    target = chosen.out or chosen.run / f"export.{chosen.to}"
     with atomic_path(target) as path:
         path.write_bytes(data)
     print(target)
+    return 0

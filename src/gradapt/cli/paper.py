@@ -2,76 +2,69 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import argparse
 
-import typer
+from gradapt.cli.parsing import Fail, at_least, counts
 
-from gradapt.errors import InputError
+__all__ = ["HELP", "declare", "run"]
 
-__all__ = ["paper"]
+HELP = """Run a table of the paper and print it beside the published figures.
+
+An interrupted run goes on where it was; a finished one is only printed."""
 
 
-def paper(
-    tables: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="TABLE...",
-            help="rotated-mnist, color-mnist, portraits, covtype, or all: GST and GOAT on the benchmarks. "
-            "uda: one-off baselines and floors. covi: GST, CoVi, GOAT; covi-parts: what helps CoVi. encoders, plans: "
-            "ablations. "
-            "selection: the number of generated domains chosen without labels. vae: generated digits, a picture.",
-        ),
-    ],
-    preset: Annotated[
-        str, typer.Option(help="reference: what produced the published tables; paper: what the text says.")
-    ] = "reference",
-    seeds: Annotated[int, typer.Option(help="Runs of each cell.")] = 5,
-    given: Annotated[
-        str | None, typer.Option(help="Given domains, such as 0,2,4; by default those of the table in the paper.")
-    ] = None,
-    generated: Annotated[
-        str | None,
-        typer.Option(
-            help="Generated domains between two neighbours, such as 0,4; 0 is gradual self-training. "
-            "By default those of the table."
-        ),
-    ] = None,
-    with_given: Annotated[
-        bool, typer.Option("--with-given", help="In uda, baselines also with the given domains pooled with the target.")
-    ] = False,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    jobs: Annotated[int, typer.Option(help="Processes; each takes one benchmark and seed at a time.")] = 1,
-    samples: Annotated[int | None, typer.Option(help="At most this many samples in each domain, for a trial.")] = None,
-    store: Annotated[
-        str, typer.Option(help="File of finished cells; a run goes on where it was.")
-    ] = "runs/paper.sqlite",
-    output: Annotated[str, typer.Option(help="Folder for CSV, JSON, Markdown and pictures.")] = "runs/tables",
-) -> None:
-    """Run a table of the paper and print it beside the published figures.
-
-    An interrupted run goes on where it was; a finished one is only printed.
-    """
-    from gradapt.paper import run_tables
-
-    run_tables(
-        tables,
-        preset=preset,
-        seeds=seeds,
-        given=_counts(given, "--given"),
-        generated=_counts(generated, "--generated"),
-        with_given=with_given,
-        device=device,
-        jobs=jobs,
-        n_samples=samples,
-        store=store,
-        output=output,
+def declare(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument(
+        "tables",
+        nargs="+",
+        metavar="TABLE",
+        help="rotated-mnist, color-mnist, portraits, covtype, or all: GST and GOAT on the benchmarks. uda: one-off "
+        "baselines and floors. covi: GST, CoVi, GOAT; covi-parts: what helps CoVi. encoders, plans: ablations. "
+        "selection: the number of generated domains chosen without labels. vae: generated digits, a picture",
+    )
+    parser.add_argument(
+        "--preset",
+        default="reference",
+        help="reference: what produced the published tables; paper: what the text says [%(default)s]",
+    )
+    parser.add_argument("--seeds", type=at_least(1), default=5, metavar="N", help="runs of each cell [%(default)s]")
+    parser.add_argument(
+        "--given", type=counts, metavar="COUNTS", help="given domains, such as 0,2,4 [those of the table in the paper]"
+    )
+    parser.add_argument(
+        "--generated",
+        type=counts,
+        metavar="COUNTS",
+        help="generated domains between two neighbours, such as 0,4; 0 is gradual self-training [those of the table]",
+    )
+    parser.add_argument(
+        "--with-given", action="store_true", help="in uda, baselines also with the given domains pooled with the target"
+    )
+    parser.add_argument("--device", default="auto", help="auto, cpu or cuda [%(default)s]")
+    parser.add_argument(
+        "--jobs", type=at_least(1), default=1, metavar="N", help="processes, one benchmark and seed each [%(default)s]"
+    )
+    parser.add_argument(
+        "--samples", type=at_least(1), metavar="N", help="at most this many samples in each domain, for a trial"
+    )
+    parser.add_argument(
+        "--store", default="runs/paper.sqlite", help="file of finished cells; a run goes on where it was [%(default)s]"
+    )
+    parser.add_argument(
+        "--output", default="runs/tables", help="folder for CSV, JSON, Markdown and pictures [%(default)s]"
     )
 
 
-def _counts(text: str | None, name: str) -> list[int] | None:
-    if text is None:
-        return None
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError:
-        raise InputError(f"{name} must be counts separated by commas, such as 0,2,4; got {text!r}") from None
+def run(chosen: argparse.Namespace, fail: Fail) -> int:
+    """Run what is missing, print and write."""
+    from gradapt.paper import Launch, Options, run_tables
+
+    run_tables(
+        chosen.tables,
+        Options(chosen.preset, chosen.given, chosen.generated, chosen.samples, chosen.with_given),
+        seeds=chosen.seeds,
+        launch=Launch(chosen.device, chosen.jobs, chosen.store),
+        output=chosen.output,
+    )
+    return 0

@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
-from typing import Annotated
 
-import typer
+from gradapt.cli.parsing import Fail, need_tables
 
-__all__ = ["predict"]
+__all__ = ["HELP", "declare", "run"]
+
+HELP = "Predict the rows of a new table: row, prediction, predicted_probability."
 
 
-def predict(
-    run: Annotated[Path, typer.Argument(metavar="RUN", help="Folder that gradapt adapt wrote.")],
-    tables: Annotated[list[Path], typer.Argument(metavar="NEW...", help="CSV or Parquet files with the same columns.")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Parquet or CSV file to write.")],
-) -> None:
-    """Predict the rows of a new table: row, prediction, predicted_probability."""
+def declare(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("run", type=Path, metavar="RUN", help="folder that gradapt adapt wrote")
+    parser.add_argument(
+        "tables", nargs="+", type=Path, metavar="NEW", help="CSV or Parquet files with the same columns"
+    )
+    parser.add_argument("--out", "-o", type=Path, required=True, help="Parquet or CSV file to write")
+
+
+def run(chosen: argparse.Namespace, fail: Fail) -> int:
+    """Predict and write."""
+    need_tables("predict")
     from gradapt.tables import load_run, open_table
     from gradapt.tables.folder import check_predictions_path, write_predictions
 
-    check_predictions_path(out)
-    predictor = load_run(run).predictor
-    predictions = predictor.predict_table(open_table(tables))
-    write_predictions(predictions, out)
-    print(f"{len(predictions)} predictions: {out}")
+    check_predictions_path(chosen.out)
+    predictor = load_run(chosen.run).predictor
+    predictions = predictor.predict_table(open_table(chosen.tables))
+    write_predictions(predictions, chosen.out)
+    print(f"{len(predictions)} predictions: {chosen.out}")
+    return 0

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
-from typing import Annotated
 
-import typer
+from gradapt.cli.parsing import Fail, need_tables
 
-__all__ = ["report"]
+__all__ = ["HELP", "declare", "run"]
+
+HELP = "Rebuild the report of one run, or compare several on one page."
 
 
-def report(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders that gradapt adapt wrote.")],
-    out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="HTML file. [RUN/report.html; for several runs comparison.html]")
-    ] = None,
-) -> None:
-    """Rebuild the report of one run, or compare several on one page."""
+def declare(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="folders that gradapt adapt wrote")
+    parser.add_argument("--out", "-o", type=Path, help="HTML file [RUN/report.html; for several runs comparison.html]")
+
+
+def run(chosen: argparse.Namespace, fail: Fail) -> int:
+    """Build the page and write it."""
+    need_tables("report", "jinja2")
     from gradapt.files import atomic_path
     from gradapt.report.page import build_page
     from gradapt.tables.folder import read_result
 
-    results = [{**read_result(run), "name": run.resolve().name} for run in runs]
-    target = out or (runs[0] / "report.html" if len(runs) == 1 else Path("comparison.html"))
+    runs: list[Path] = chosen.runs
+    results = [{**read_result(folder), "name": folder.resolve().name} for folder in runs]
+    target = chosen.out or (runs[0] / "report.html" if len(runs) == 1 else Path("comparison.html"))
     page = build_page(results)
     with atomic_path(target) as path:
         path.write_text(page, encoding="utf-8")
     print(target)
+    return 0

@@ -49,10 +49,12 @@ class GOAT:
         """Lead a learner, fitted on the source of the sequence, to its target."""
         work = workspace or Workspace()
         domains = work.encoded(learner, sequence) if self.feature_space else sequence.masked()
-        if self.n_generated:
-            path = generate_path(work.coupled(domains, self.transport), self.n_generated)
+        # With nothing to generate no plan is needed; one that is there already measures the shifts.
+        find = work.coupled if self.n_generated else work.known
+        coupled = find(domains, self.transport)
+        if coupled is not None:
+            path = generate_path(coupled, self.n_generated)
         else:
-            # Nothing to generate, so no plan is needed.
             path = given_path(domains, measure_shift=getattr(self.gradual, "measure_shift", True))
         if self.feature_space:
             return adapt_head(self.gradual, learner, path, on_step)

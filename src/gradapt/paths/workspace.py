@@ -53,9 +53,14 @@ class Workspace:
             self._encoded[key] = (learner, domain, features)
         return self._encoded[key][2]
 
+    def known(self, sequence: DomainSequence, transport: Transport) -> Coupled | None:
+        """The plans between neighbours, where somebody has made them."""
+        found = self._coupled.get(_key(sequence, transport))
+        return None if found is None else found[2]
+
     def coupled(self, sequence: DomainSequence, transport: Transport) -> Coupled:
         """The plans between neighbours of a sequence."""
-        key = (tuple(id(domain) for domain in sequence), _hashable(transport))
+        key = _key(sequence, transport)
         if key not in self._coupled:
             self._coupled[key] = (sequence, transport, transport.couple(sequence))
         return self._coupled[key][2]
@@ -71,12 +76,13 @@ class Workspace:
                 del self._coupled[key]
 
 
-def _hashable(transport: Transport) -> Hashable:
+def _key(sequence: DomainSequence, transport: Transport) -> Hashable:
+    domains = tuple(id(domain) for domain in sequence)
     try:
         hash(transport)
     except TypeError:
-        return id(transport)  # a cost or solver that holds an array
-    return transport
+        return domains, id(transport)  # a cost or solver that holds an array
+    return domains, transport
 
 
 def _bytes(domain: Domain) -> int:

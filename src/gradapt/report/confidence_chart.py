@@ -83,7 +83,7 @@ def _bins(result: Mapping[str, Any]) -> _Bins | None:
         new = []
     if not old and not new:
         return None
-    # Nothing is below the chance level: empty bins on the left only take room.
+    # Nothing is below the chance level: empty bins on the left only take space.
     first = next((place for place in range(n_bins) if any(heights[place] > 0 for heights in (old, new) if heights)), 0)
     return _Bins(edges[first:], old[first:], new[first:])
 

@@ -96,7 +96,7 @@ class Stop:
     generated : bool
     n_samples : float or None
     record : Mapping
-        The step that led here; empty for the source.
+        The step to this domain; empty for the source.
     """
 
     index: int
@@ -107,7 +107,7 @@ class Stop:
     record: Mapping[str, Any]
 
     def measured(self, key: str) -> float | None:
-        """A number of the step that led here."""
+        """A number of the step to this domain."""
         return number(self.record.get(key))
 
 

@@ -38,7 +38,7 @@ class StepRow:
 
 
 def step_rows(result: Mapping[str, Any], path: Sequence[Stop]) -> list[StepRow]:
-    """Every stop with the numbers of the step that led there."""
+    """Every stop with the numbers of the step to it."""
     accuracy = {}
     for record in records(dig(result, "accuracy", "path")):
         stop = at_position(path, number(record.get("position")))

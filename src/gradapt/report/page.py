@@ -27,8 +27,8 @@ from gradapt.report.listings import (
     step_rows,
 )
 from gradapt.report.map_chart import distance_grid, domain_map
+from gradapt.report.moved_features import feature_bars, feature_shares, plan_lines
 from gradapt.report.path_chart import accuracy_line, class_stack, step_bars
-from gradapt.report.samples import feature_bars, feature_shares, plan_lines
 from gradapt.report.words import headline, interval, percent, short
 
 __all__ = ["build_page"]

@@ -129,7 +129,7 @@ def class_stack(result: Mapping[str, Any], path: Sequence[Stop]) -> tuple[Markup
 
 
 def given_labels(path: Sequence[Stop], frame: Frame) -> list[tuple[float, str]]:
-    """Names of given domains that fit under the axis: both ends first, then those with room."""
+    """Names of given domains that fit under the axis: both ends first, then those with space."""
     given = [stop for stop in path if not stop.generated] or list(path)
     if not given:
         return []

@@ -132,7 +132,7 @@ def headline(result: Mapping[str, Any]) -> Headline:
 
 
 def stop_words(stop: Stop) -> str:
-    """One domain and the step that led to it, in a line."""
+    """One domain and the step to it, in a line."""
     kind = "labelled source" if stop.index == 0 else "generated" if stop.generated else "given"
     parts = [f"{stop.name} ({kind})"]
     if stop.n_samples is not None:

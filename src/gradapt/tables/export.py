@@ -9,6 +9,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gradapt.errors import InputError
+from gradapt.extras import need
 from gradapt.tables.columns import Kind, conform
 from gradapt.tables.models import is_network
 from gradapt.tables.predictor import Predictor
@@ -32,13 +33,12 @@ def to_onnx(predictor: Predictor) -> bytes:
     Numbers and booleans are float64 inputs of shape (n, 1), categories are text inputs. Raises where a part of the
     pipeline has no ONNX counterpart.
     """
-    try:
-        from skl2onnx import convert_sklearn
-        from skl2onnx.common.data_types import DoubleTensorType, StringTensorType
-        from skl2onnx.common.exceptions import MissingConverter, MissingShapeCalculator
-        from sklearn.impute import SimpleImputer
-    except ImportError:
-        raise InputError("ONNX needs the extra [export]: pip install 'gradapt[export]'") from None
+    need("skl2onnx", "export", "ONNX")
+    from skl2onnx import convert_sklearn
+    from skl2onnx.common.data_types import DoubleTensorType, StringTensorType
+    from skl2onnx.common.exceptions import MissingConverter, MissingShapeCalculator
+    from sklearn.impute import SimpleImputer
+
     unsupported = {Kind.DATE: "dates", Kind.MANY_CATEGORIES: "categories put together"}
     for plan in predictor.plans:
         if plan.kind in unsupported:

@@ -94,8 +94,7 @@ def load_run(folder: Path) -> Run:
 def read_result(folder: Path) -> dict[str, Any]:
     """The numbers of a run, checked."""
     read_manifest(folder)
-    found = json.loads((folder / "result.json").read_text(encoding="utf-8"))
-    assert isinstance(found, dict)
+    found: dict[str, Any] = json.loads((folder / "result.json").read_text(encoding="utf-8"))
     return found
 
 
@@ -118,7 +117,7 @@ def check_predictions_path(target: Path) -> None:
 
 
 def _with_estimate(result: Result) -> Any:
-    estimate = result.gate.after if result.gate is not None and result.kept == "adapted" else result.old
+    estimate = result.decision.estimate
     return result.predictions.assign(
         estimated_accuracy=estimate.value,
         estimated_accuracy_low=estimate.low,

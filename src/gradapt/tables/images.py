@@ -10,6 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gradapt.errors import InputError
+from gradapt.extras import need
 from gradapt.tables.read import FileInfo, FrameTable, hash_file, read_csv
 
 __all__ = ["open_images"]
@@ -53,6 +54,7 @@ def open_images(folder: Path) -> FrameTable:
 
 
 def _read(path: Path) -> NDArray[Any]:
+    need("PIL", "tables", "a folder of images")
     from PIL import Image, UnidentifiedImageError
 
     try:

@@ -2,38 +2,23 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from gradapt.learners import Learner, as_learner
-from gradapt.tables.generated import Generated, lead_open
-from gradapt.tables.guard import lost_class
-from gradapt.tables.lead import Led, train
-from gradapt.tables.models import make_model, model_from_word
+from gradapt.choice import Choice, ChosenGOAT
+from gradapt.learners import Learner
+from gradapt.methods import GOAT, Adaptation, DirectSelfTraining, Method, SourceOnly, StepRecord
+from gradapt.paths import Path, Workspace, given_path
+from gradapt.tables.checked import Checked, Progress, check_table, recorded
 from gradapt.tables.predictor import Predictor
-from gradapt.tables.prepare import Prepared, prepare
 from gradapt.tables.read import Table, table_of
-from gradapt.tables.settings import Keep, Method, Settings
-from gradapt.trust import (
-    AccuracyEstimate,
-    Advice,
-    BestWitness,
-    GateDecision,
-    PathView,
-    Verdict,
-    check,
-    keep_better,
-)
+from gradapt.tables.settings import Settings
+from gradapt.trust import Decision, assess
 
-__all__ = ["Progress", "Result", "adapt_frame", "adapt_table"]
-
-# Called with the name of a stage, how much of it is done and how much there is.
-Progress = Callable[[str, int, int], None]
+__all__ = ["Result", "adapt_checked", "adapt_frame", "adapt_table"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,27 +27,16 @@ class Result:
 
     Attributes
     ----------
-    settings : Settings
-    table : Table
-    prepared : Prepared
-    verdict : Verdict
-        What the check said before anything was adapted.
-    generated : Generated
+    checked : Checked
+        The table, the source model and what was known before adapting.
+    adaptation : Adaptation
+        The adapted model and its steps.
+    path : Path
+        The domains that were followed, in the space of the encoder.
+    choice : Choice
         The number of generated domains, and why.
-    source, adapted : Learner
-    led : Led
-        The path and its steps.
-    gate : GateDecision or None
-        None where nothing was adapted.
-    old : AccuracyEstimate
-        Of the source model on the target.
-    along : dict
-        Estimated accuracy at each given window of the model led there.
-    lost : str or None
-        The class that adaptation lost, in words; the estimate of the adapted model then means nothing.
-    kept : str
-        ``adapted`` or ``source``.
-    kept_reason : str
+    decision : Decision
+        Estimates after adapting, and which model is kept.
     predictor : Predictor
         The kept model.
     predictions : DataFrame
@@ -70,36 +44,39 @@ class Result:
     warnings : tuple of str
     """
 
-    settings: Settings
-    table: Table
-    prepared: Prepared
-    verdict: Verdict
-    generated: Generated
-    source: Learner
-    adapted: Learner
-    led: Led
-    gate: GateDecision | None
-    old: AccuracyEstimate
-    along: dict[int, AccuracyEstimate]
-    lost: str | None
-    kept: str
-    kept_reason: str
+    checked: Checked
+    adaptation: Adaptation
+    path: Path
+    choice: Choice
+    decision: Decision
     predictor: Predictor
     predictions: pd.DataFrame
     warnings: tuple[str, ...]
 
     @property
+    def source(self) -> Learner:
+        """The source model."""
+        return self.checked.source
+
+    @property
+    def adapted(self) -> Learner:
+        """The adapted model, kept or not."""
+        return self.adaptation.learner
+
+    @property
+    def kept(self) -> str:
+        """``adapted`` or ``source``."""
+        return self.decision.kept
+
+    @property
     def n_generated(self) -> int:
         """Domains generated between two neighbouring windows."""
-        return self.generated.number
+        return self.choice.n_generated
 
     @property
     def trusted(self) -> bool:
-        """Whether the check trusts the path as it was followed, and the gate kept the adapted model."""
-        followed = self.verdict.trusted or (
-            self.verdict.advice is Advice.GENERATE and self.settings.method is Method.GOAT and self.n_generated > 0
-        )
-        return followed and self.kept == "adapted"
+        """Whether the path was followed as the check advises, and the adapted model was kept."""
+        return self.decision.trusted
 
 
 def adapt_frame(frame: Any, settings: Settings, progress: Progress | None = None) -> Result:
@@ -118,13 +95,8 @@ def adapt_frame(frame: Any, settings: Settings, progress: Progress | None = None
     return adapt_table(table_of(frame), settings, progress)
 
 
-def adapt_table(
-    table: Table,
-    settings: Settings,
-    progress: Progress | None = None,
-    on_verdict: Callable[[Verdict], None] | None = None,
-) -> Result:
-    """Check, adapt, gate and predict.
+def adapt_table(table: Table, settings: Settings, progress: Progress | None = None) -> Result:
+    """Check, adapt, decide and predict: `check_table`, then `adapt_checked`.
 
     Parameters
     ----------
@@ -132,102 +104,81 @@ def adapt_table(
     settings : Settings
     progress : callable, optional
         Called with stage, done and total.
-    on_verdict : callable, optional
-        Called with what the check said, before anything is adapted.
     """
+    return adapt_checked(check_table(table, settings, progress), progress)
+
+
+def adapt_checked(checked: Checked, progress: Progress | None = None) -> Result:
+    """Go on where `check_table` stopped: adapt, decide on the same view, predict every row of the last window."""
     report = progress or (lambda stage, done, total: None)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        result = _run(table, settings, report, on_verdict or (lambda verdict: None))
-    messages = dict.fromkeys(str(warning.message).splitlines()[0] for warning in caught)
-    object.__setattr__(result, "warnings", tuple(messages))
-    return result
+    prepared, source = checked.prepared, checked.source
+    with recorded() as messages:
+        adaptation, students = _adapted(checked, report)
+        choice = _choice(checked.settings, adaptation)
+        report("estimate", 0, 1)
+        decision = checked.decision
+        # A student may be its teacher, where one class was left to learn from: then steps were taken all the same.
+        if adaptation.records or adaptation.learner is not source:
+            decision = assess(
+                checked.view,
+                source,
+                adaptation.learner,
+                gate=checked.settings.gate,
+                students=students,
+                n_generated=choice.n_generated,
+            )
+        path = adaptation.path or given_path(Workspace().encoded(source, prepared.training), measure_shift=False)
+        report("estimate", 1, 1)
+        model = source if decision.keep_source else adaptation.learner
+        predictor = Predictor(prepared.plans, prepared.preprocessing, model.estimator, prepared.boolean)
+        rows = prepared.windows[-1].rows
+        report("predict", 0, len(rows))
+        predictions = predictor.predict_table(checked.table, rows, lambda done: report("predict", done, len(rows)))
+    told = tuple(dict.fromkeys([*checked.warnings, *messages]))
+    return Result(checked, adaptation, path, choice, decision, predictor, predictions, told)
 
 
-def _run(table: Table, settings: Settings, report: Progress, on_verdict: Callable[[Verdict], None]) -> Result:
-    report("read", 0, 1)
-    prepared = prepare(table, settings)
-    report("read", 1, 1)
-    training, sample = prepared.training, prepared.sample
-    template = _template(prepared, settings)
-    report("check", 0, 1)
-    verdict = check(sample, template, seed=settings.seed)
-    on_verdict(verdict)
-    report("check", 1, 1)
-    report("adapt", 0, 1)
-    source = train(template, training)
-    led, generated = lead_open(
-        source, training, sample, settings, verdict, lambda done, total: report("adapt", done, total)
-    )
-    report("estimate", 0, 1)
-    old, along, gate = _estimates(prepared, source, led, settings)
-    loss = lost_class(source, led.adaptation.learner, sample)
-    kept, reason = _decide(verdict, gate, loss, settings)
-    report("estimate", 1, 1)
-    model = led.adaptation.learner if kept == "adapted" else source
-    predictor = Predictor(prepared.plans, prepared.preprocessing, model.estimator, prepared.boolean)
-    rows = prepared.windows[-1].rows
-    report("predict", 0, len(rows))
-    predictions = predictor.predict_table(table, rows, lambda done: report("predict", done, len(rows)))
-    return Result(
-        settings=settings,
-        table=table,
-        prepared=prepared,
-        verdict=verdict,
-        generated=generated,
-        source=source,
-        adapted=led.adaptation.learner,
-        led=led,
-        gate=gate,
-        old=old,
-        along=along,
-        lost=loss,
-        kept=kept,
-        kept_reason=reason,
-        predictor=predictor,
-        predictions=predictions,
-        warnings=(),
-    )
+def _adapted(checked: Checked, report: Progress) -> tuple[Adaptation, dict[int, Learner]]:
+    """The adaptation, and the model after each given window by the number of the window."""
+    training, last = checked.prepared.training, checked.view.last
+    steps = [step.ratio for step in checked.decision.verdict.steps if np.isfinite(step.ratio)]
+    method = checked.settings.method_for(max(steps, default=1.0))
+    total, done = _n_steps(method, last, checked), 0
+    students: dict[int, Learner] = {}
+
+    def advance(n_steps: int) -> None:
+        nonlocal done
+        done = min(done + n_steps, total)
+        report("adapt", done, total)
+
+    def watch(record: StepRecord, student: Learner) -> None:
+        if not record.generated:
+            students[round(record.position * last)] = student
+        advance(1)
+
+    report("adapt", 0, total)
+    if isinstance(method, ChosenGOAT):
+        method = replace(method, on_candidate=lambda number, _: advance(last * (number + 1)))
+    adaptation = method.adapt(checked.source, training, watch)
+    report("adapt", total, total)
+    return adaptation, students
 
 
-def _template(prepared: Prepared, settings: Settings) -> Learner:
-    source = prepared.sample.source
-    assert source.labels is not None
-    classifier = model_from_word("logistic") if settings.model is None else settings.model
-    model = make_model(classifier, settings.encoder, len(source), source.samples.shape[1], settings.seed)
-    training_labels = prepared.training.source.labels
-    assert training_labels is not None
-    return as_learner(model, np.unique(training_labels))
+def _n_steps(method: Method, n_pairs: int, checked: Checked) -> int:
+    """How many steps there will be, for whoever watches; of all candidates where several are tried."""
+    if isinstance(method, ChosenGOAT) and method.affordable(checked.prepared.training):
+        return n_pairs * sum(number + 1 for number in method.candidates)
+    if isinstance(method, SourceOnly | DirectSelfTraining):
+        return 1
+    return n_pairs * (method.n_generated + 1 if isinstance(method, GOAT) else 1)
 
 
-def _estimates(
-    prepared: Prepared, source: Learner, led: Led, settings: Settings
-) -> tuple[AccuracyEstimate, dict[int, AccuracyEstimate], GateDecision | None]:
-    """Accuracy on the target before adaptation, along the windows after it, and the gate's decision."""
-    sample = prepared.sample
-    view = PathView.of(sample, source, settings.seed)
-    prepared_estimator = BestWitness().prepare(view)
-    last = len(sample) - 1
-    # A direct step goes from the first window to the last.
-    numbers = {last: 1} if settings.method is Method.DIRECT else {number: number for number in range(1, last + 1)}
-    along = {
-        number: prepared_estimator.estimate(led.students[place], number, adapted=True)
-        for number, place in numbers.items()
-        if place in led.students
-    }
-    if settings.method is Method.SOURCE:
-        return prepared_estimator.estimate(source, last, adapted=False), {}, None
-    gate = keep_better(sample, source, led.adaptation.learner, seed=settings.seed)
-    return gate.before, along, gate
-
-
-def _decide(verdict: Verdict, gate: GateDecision | None, loss: str | None, settings: Settings) -> tuple[str, str]:
-    if gate is None:
-        return "source", "no adaptation was asked for"
-    if settings.keep is Keep.ADAPTED:
-        return "adapted", f"the adapted model was asked for in any case; {gate.sentence}"
-    if verdict.advice in (Advice.DO_NOT_ADAPT, Advice.GET_LABELS):
-        return "source", f"the check advises: {verdict.advice.value}; the source model is kept"
-    if loss is not None:
-        return "source", f"{loss}; the source model is kept"
-    return ("source" if gate.keep_source else "adapted"), gate.sentence
+def _choice(settings: Settings, adaptation: Adaptation) -> Choice:
+    """The number of generated domains and where it comes from."""
+    if isinstance(adaptation.choice, Choice):
+        return adaptation.choice
+    if settings.method is None and settings.n_generated is not None:
+        return Choice(settings.n_generated, "asked", "as asked for")
+    if isinstance(settings.method, GOAT):
+        return Choice(settings.method.n_generated, "asked", "as asked for")
+    return Choice(0, "asked", f"the method {settings.method_word!r} generates no domains")

@@ -1,4 +1,4 @@
-"""Classifiers and encoders by the words of the command line."""
+"""Classifiers, encoders and methods by the words of the command line."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from gradapt.errors import InputError
+from gradapt.learners.seeding import seed_open
+from gradapt.methods import DirectSelfTraining, GradualSelfTraining, Method, SourceOnly
 
-__all__ = ["encoder_from_word", "is_network", "make_model", "model_from_word"]
+__all__ = ["encoder_from_word", "is_network", "make_model", "method_from_word", "model_from_word"]
 
 _WORDS = ("logistic", "forest", "boosting", "mlp")
 
@@ -65,6 +67,19 @@ def encoder_from_word(word: str) -> Any:
     raise InputError(f"there is no encoder {word!r}; choose none, pca:32 (or another number) or mlp")
 
 
+def method_from_word(word: str) -> Method | None:
+    """A method whose encoder stays fixed; None for GOAT, which the settings know more about.
+
+    >>> method_from_word("source")
+    SourceOnly()
+    """
+    gradual = GradualSelfTraining(freeze_encoder=True)
+    methods = {"goat": None, "gst": gradual, "direct": DirectSelfTraining(gradual), "source": SourceOnly()}
+    if word not in methods:
+        raise InputError(f"there is no method {word!r}; choose {', '.join(methods)}")
+    return methods[word]
+
+
 def make_model(classifier: Any, encoder: Any, n_samples: int, n_features: int, seed: int) -> Any:
     """The encoder and the classifier as one untrained model with its seeds set.
 
@@ -74,16 +89,14 @@ def make_model(classifier: Any, encoder: Any, n_samples: int, n_features: int, s
     from sklearn.decomposition import PCA
     from sklearn.pipeline import Pipeline
 
-    head = clone(classifier)
-    _seed(head, seed)
+    head = seed_open(clone(classifier), seed)
     if is_network(head):
         if encoder is not None:
             raise InputError("a torch classifier brings its own encoder; use --encoder none with it")
         return head
     steps = [("model", head)]
     if encoder is not None:
-        front = clone(encoder)
-        _seed(front, seed)
+        front = seed_open(clone(encoder), seed)
         if isinstance(front, PCA) and isinstance(front.n_components, int):
             # Two thirds of the source are the smallest part it is fitted on.
             front.set_params(n_components=max(1, min(front.n_components, n_features, n_samples // 2)))
@@ -96,17 +109,12 @@ def is_network(model: Any) -> bool:
     return hasattr(model, "make_learner")
 
 
-def _seed(estimator: Any, seed: int) -> None:
-    names = [name for name in estimator.get_params() if name == "random_state" or name.endswith("__random_state")]
-    estimator.set_params(**{name: seed % 2**31 for name in names if estimator.get_params()[name] is None})
-
-
 def _from_file(path: Path, name: str) -> Any:
     if not path.is_file():
         raise InputError(f"there is no file {str(path)!r} to take the model {name!r} from")
     spec = importlib.util.spec_from_file_location(f"gradapt_user_{path.stem}", path)
-    assert spec is not None
-    assert spec.loader is not None
+    if spec is None or spec.loader is None:
+        raise InputError(f"{str(path)!r} cannot be run as Python code")
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from gradapt.tables.job import Result
+from gradapt.tables.report_numbers import as_array
 
 __all__ = ["image_tiles"]
 
@@ -18,24 +19,24 @@ def image_tiles(result: Result) -> dict[str, Any] | None:
 
     Generated images are shown where the encoder can be turned back into pixels.
     """
-    shape = result.table.image_shape
+    shape = result.checked.table.image_shape
     if shape is None:
         return None
     front = [step for name, step in getattr(result.source.estimator, "steps", []) if name == "encoder"]
     if front and not hasattr(front[0], "inverse_transform"):
         return _real_tiles(result, shape)
-    path = result.led.path
+    path = result.path
     places = [(0.0, False, path.source), *((step.position, step.generated, step.domain) for step in path.steps)]
     steps = []
     for position, generated, domain in places:
-        samples = np.asarray(domain.samples[:_TILES], dtype=np.float64)
+        samples = as_array(domain.take(np.arange(min(_TILES, len(domain)))))
         pixels = front[0].inverse_transform(samples) if front else samples
         steps.append({"position": position, "generated": generated, "tiles": _grey(pixels)})
     return {"shape": list(shape), "steps": steps}
 
 
 def _real_tiles(result: Result, shape: tuple[int, int]) -> dict[str, Any]:
-    sequence = result.prepared.training
+    sequence = result.checked.prepared.training
     steps = [
         {"position": number / (len(sequence) - 1), "generated": False, "tiles": _grey(domain.samples[:_TILES])}
         for number, domain in enumerate(sequence)

@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from gradapt.domains import Domain, DomainSequence
 from gradapt.errors import InputError
+from gradapt.paths import Transport
 from gradapt.seeds import derive_seed
 from gradapt.tables.columns import ColumnPlan, conform, plan_columns
-from gradapt.tables.labels import Labels, read_labels
+from gradapt.tables.label_column import Labels, read_labels
 from gradapt.tables.preprocess import as_matrix, make_preprocessing
 from gradapt.tables.read import Table
 from gradapt.tables.settings import Column, FilePosition, Settings
@@ -74,7 +75,8 @@ def prepare(table: Table, settings: Settings) -> Prepared:
         samples = matrix[np.searchsorted(chosen, rows)]
         domains.append(Domain(samples, labels=labels.values if number == 0 else None, name=window.name))
     training = DomainSequence(domains)
-    sample = DomainSequence([_reduced(domain, settings) for domain in training])
+    # The same rows that plans are made between.
+    sample = training.each(Transport(max_samples=settings.limits.transport, seed=settings.seed).sampled)
     said += _sampling("plans and checks looked at", settings.limits.transport, [len(domain) for domain in training])
     return Prepared(windows, plans, preprocessing, training, sample, labels.boolean, said)
 
@@ -133,13 +135,6 @@ def _gather(table: Table, parts: list[NDArray[np.int64]], names: list[str]) -> t
     frames = [frame for _, frame in table.batches(chosen, names)]
     whole = frames[0] if len(frames) == 1 else pd.concat(frames)
     return whole.reset_index(drop=True), chosen
-
-
-def _reduced(domain: Domain, settings: Settings) -> Domain:
-    kept = _some(len(domain), settings.limits.transport, derive_seed(settings.seed, "transport", domain.name))
-    if len(kept) == len(domain):
-        return domain
-    return Domain(domain.samples[kept], None if domain.labels is None else domain.labels[kept], name=domain.name)
 
 
 def _sampling(what: str, most: int, sizes: list[int]) -> list[str]:

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import datetime
 import platform
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
 
 from gradapt import __version__
+from gradapt.choice import Choice
+from gradapt.tables.checked import Checked
 from gradapt.tables.job import Result
-from gradapt.tables.measure import confidence_histogram, domain_distances, flat_map, what_moved
 from gradapt.tables.picture_tiles import image_tiles
 from gradapt.tables.preprocess import feature_owners
+from gradapt.tables.report_numbers import confidence_histogram, domain_distances, flat_map, what_moved
 from gradapt.trust import AccuracyEstimate
 
-__all__ = ["plain", "summarise"]
+__all__ = ["check_summary", "plain", "summarise"]
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "POT", "numba", "pandas", "pyarrow", "skops", "torch")
 
@@ -33,8 +35,8 @@ def summarise(result: Result, command: list[str] | None = None, redo: str = "") 
     redo : str
         The shell command that does it again.
     """
-    prepared, settings = result.prepared, result.settings
-    domains = [result.led.path.source, *(step.domain for step in result.led.path.steps)]
+    prepared, settings = result.checked.prepared, result.checked.settings
+    domains = [result.path.source, *(step.domain for step in result.path.steps)]
     distances = domain_distances(domains, settings.seed)
     points, stress = flat_map(distances)
     owners = feature_owners(prepared.preprocessing, prepared.plans)
@@ -47,9 +49,9 @@ def summarise(result: Result, command: list[str] | None = None, redo: str = "") 
         "config": {
             **settings.describe(),
             "n_generated_used": result.n_generated,
-            "n_generated_reason": result.generated.sentence,
+            "n_generated_reason": result.choice.sentence,
         },
-        "generated": result.generated.to_dict(),
+        "generated": _generated(result.choice),
         "seed": settings.seed,
         "versions": _versions(),
         "data": _data(result),
@@ -57,12 +59,13 @@ def summarise(result: Result, command: list[str] | None = None, redo: str = "") 
         "sampled": prepared.sampled,
         "warnings": list(result.warnings),
         "trusted": result.trusted,
+        "check": check_summary(result.checked),
         "verdict": _verdict(result),
         "domains": _domains(result),
-        "steps": [asdict(record) for record in result.led.adaptation.records],
+        "steps": [asdict(record) for record in result.adaptation.records],
         "accuracy": _accuracy(result),
         "kept": result.kept,
-        "kept_reason": result.kept_reason,
+        "kept_reason": result.decision.sentence,
         "map": {"points": points, "stress": stress},
         "distances": distances,
         "features": features,
@@ -73,9 +76,26 @@ def summarise(result: Result, command: list[str] | None = None, redo: str = "") 
         "predictions": "predictions.parquet",
         "redo": redo,
     }
-    cleaned = plain(content)
-    assert isinstance(cleaned, dict)
-    return cleaned
+    return {key: plain(value) for key, value in content.items()}
+
+
+def check_summary(checked: Checked) -> dict[str, Any]:
+    """What `gradapt check` tells, and `gradapt adapt` before it adapts, as plain JSON values without NaN.
+
+    Parameters
+    ----------
+    checked : Checked
+    """
+    decision, prepared = checked.decision, checked.prepared
+    content = {
+        **decision.verdict.to_dict(),
+        "accuracy": _estimate(decision.before),
+        "estimated_accuracy": [asdict(domain) for domain in decision.along],
+        "sampled": prepared.sampled,
+        "preprocessing": [plan.to_dict() for plan in prepared.plans],
+        "warnings": list(checked.warnings),
+    }
+    return {key: plain(value) for key, value in content.items()}
 
 
 def plain(value: Any) -> Any:
@@ -98,13 +118,13 @@ def plain(value: Any) -> Any:
 
 
 def _data(result: Result) -> dict[str, Any]:
-    prepared = result.prepared
+    prepared = result.checked.prepared
     return {
-        "files": [asdict(file) for file in result.table.files],
-        "label": result.settings.label,
-        "order": str(result.settings.order),
+        "files": [asdict(file) for file in result.checked.table.files],
+        "label": result.checked.settings.label,
+        "order": str(result.checked.settings.order),
         "classes": _class_names(result),
-        "n_rows": result.table.n_rows,
+        "n_rows": result.checked.table.n_rows,
         "n_target": len(prepared.windows[-1].rows),
         "windows": [{"name": window.name, "rows": len(window.rows)} for window in prepared.windows],
     }
@@ -112,11 +132,11 @@ def _data(result: Result) -> dict[str, Any]:
 
 def _class_names(result: Result) -> list[str]:
     classes = result.source.classes
-    return [str(bool(label)) if result.prepared.boolean else str(label) for label in classes]
+    return [str(bool(label)) if result.checked.prepared.boolean else str(label) for label in classes]
 
 
 def _verdict(result: Result) -> dict[str, Any]:
-    numbers = result.verdict.to_dict()
+    numbers = result.decision.verdict.to_dict()
     return {
         "decision": numbers.pop("advice"),
         "reasons": numbers.pop("reasons"),
@@ -124,8 +144,13 @@ def _verdict(result: Result) -> dict[str, Any]:
     }
 
 
+def _generated(choice: Choice) -> dict[str, Any]:
+    scores = [{"n_generated": number, "score": score} for number, score in choice.scores.items()]
+    return {"n_generated": choice.n_generated, "how": choice.how, "sentence": choice.sentence, "scores": scores}
+
+
 def _domains(result: Result) -> list[dict[str, Any]]:
-    path = result.led.path
+    path = result.path
     found = [{"name": path.source.name, "n_samples": len(path.source), "generated": False, "position": 0.0}]
     for step in path.steps:
         about = {"name": step.domain.name, "n_samples": len(step.domain)}
@@ -134,12 +159,10 @@ def _domains(result: Result) -> list[dict[str, Any]]:
 
 
 def _accuracy(result: Result) -> dict[str, Any]:
-    new = result.gate.after if result.gate is not None else result.old
-    if result.lost is not None:
-        new = replace(new, reliable=False)
-    last = len(result.prepared.sample) - 1
-    along = [{"position": number / last, **_estimate(estimate)} for number, estimate in sorted(result.along.items())]
-    return {"old": _estimate(result.old), "new": _estimate(new), "path": along}
+    decision, last = result.decision, result.checked.view.last
+    new = decision.after
+    along = [] if new is None else [{"position": d.number / last, **_estimate(d.after)} for d in decision.along]
+    return {"old": _estimate(decision.before), "new": _estimate(new or decision.before), "path": along}
 
 
 def _estimate(estimate: AccuracyEstimate) -> dict[str, Any]:
@@ -153,11 +176,9 @@ def _estimate(estimate: AccuracyEstimate) -> dict[str, Any]:
 
 
 def _class_shares(result: Result) -> list[dict[str, Any]]:
-    labels = result.prepared.training.source.labels
-    assert labels is not None
-    counts = np.array([(labels == label).mean() for label in result.source.classes])
-    found = [{"position": 0.0, "shares": counts.tolist()}]
-    for record in result.led.adaptation.records:
+    shares = result.checked.prepared.training.source.one_hot(result.source.classes).mean(axis=0)
+    found = [{"position": 0.0, "shares": shares.tolist()}]
+    for record in result.adaptation.records:
         found.append({"position": record.position, "shares": list(record.class_shares)})
     return found
 

@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import Any
 
+from gradapt.choice import ChosenGOAT
 from gradapt.domains import ByQuantile
 from gradapt.domains.windows import Windows
 from gradapt.errors import InputError
+from gradapt.methods import GOAT, DirectSelfTraining, GradualSelfTraining, Method, SourceOnly
+from gradapt.paths import Transport
+from gradapt.trust import Gate, Keep
 
-__all__ = ["Column", "FilePosition", "Keep", "Limits", "Method", "RowPosition", "Settings"]
+__all__ = ["Column", "FilePosition", "Keep", "Limits", "RowPosition", "Settings"]
+
+
+# Rows times columns that all candidates together are trained on. Forests and networks learn from about 0.1 million
+# such values in a second, so that this is some eight minutes; logistic regression needs seconds.
+_MOST_VALUES = 50_000_000
+_WORDS: dict[type, str] = {
+    GOAT: "goat",
+    ChosenGOAT: "goat",
+    GradualSelfTraining: "gst",
+    DirectSelfTraining: "direct",
+    SourceOnly: "source",
+}
 
 
 @dataclass(frozen=True)
@@ -37,22 +52,6 @@ class FilePosition:
 
     def __str__(self) -> str:
         return "@file"
-
-
-class Method(Enum):
-    """How to adapt."""
-
-    GOAT = "goat"
-    GST = "gst"
-    DIRECT = "direct"
-    SOURCE = "source"
-
-
-class Keep(Enum):
-    """Which model to keep: the better one by estimate, or the adapted one in any case."""
-
-    BETTER = "better"
-    ADAPTED = "adapted"
 
 
 @dataclass(frozen=True)
@@ -90,10 +89,12 @@ class Settings:
         Untrained; logistic regression by default.
     encoder : transformer, optional
         Untrained; domains are generated in its space.
-    method : Method
+    method : Method, optional
+        Anything from `gradapt.methods`; GOAT by default, with ``n_generated`` domains. Encoders of the
+        methods that the command line offers stay as they were trained on the first window.
     n_generated : int, optional
-        Domains between two neighbours; None: 0 to 4, whichever fits best the labels that plans
-        carry to the target; on huge tables by how far the check finds that classes move.
+        Domains that GOAT generates between two neighbours; None: 0 to 4, whichever fits best the labels
+        that plans carry to the target; on huge tables by how far the check finds that classes move.
     keep : Keep
     seed : int
     limits : Limits
@@ -104,7 +105,7 @@ class Settings:
     windows: Windows = field(default_factory=ByQuantile)
     model: Any = None
     encoder: Any = None
-    method: Method = Method.GOAT
+    method: Method | None = None
     n_generated: int | None = None
     keep: Keep = Keep.BETTER
     seed: int = 0
@@ -116,6 +117,32 @@ class Settings:
         if isinstance(self.order, Column) and self.order.name == self.label:
             raise InputError(f"label and order must be two columns, got {self.label!r} for both")
 
+    @property
+    def gate(self) -> Gate:
+        """How to decide between the source model and the adapted one."""
+        return Gate(keep=self.keep, seed=self.seed, max_samples=self.limits.transport)
+
+    def method_for(self, largest_ratio: float) -> Method:
+        """The method as a value, with plans between samples of the windows.
+
+        Parameters
+        ----------
+        largest_ratio : float
+            How far a typical class moves in the largest step, in units of its margin: on huge tables the
+            number of generated domains follows from it.
+        """
+        if self.method is not None:
+            return self.method
+        transport = Transport(max_samples=self.limits.transport, seed=self.seed)
+        if self.n_generated is not None:
+            return GOAT(self.n_generated, transport=transport)
+        return ChosenGOAT(GOAT(transport=transport), max_values=_MOST_VALUES, largest_ratio=largest_ratio)
+
+    @property
+    def method_word(self) -> str:
+        """The method in one word."""
+        return "goat" if self.method is None else _WORDS.get(type(self.method), type(self.method).__name__)
+
     def describe(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {
@@ -124,7 +151,7 @@ class Settings:
             "windows": str(self.windows),
             "model": "LogisticRegression(max_iter=1000)" if self.model is None else " ".join(str(self.model).split()),
             "encoder": "none" if self.encoder is None else " ".join(str(self.encoder).split()),
-            "method": self.method.value,
+            "method": self.method_word,
             "n_generated": "auto" if self.n_generated is None else self.n_generated,
             "keep": self.keep.value,
             "training_rows_per_window": self.limits.training,

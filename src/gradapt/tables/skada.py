@@ -1,4 +1,4 @@
-"""A door for users of skada: its signed domains as a `DomainSequence`."""
+"""For users of skada: its signed domains as a `DomainSequence`."""
 
 from __future__ import annotations
 

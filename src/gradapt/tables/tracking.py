@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gradapt.errors import InputError
+from gradapt.extras import need
 from gradapt.tables.folder import load_run
 
 __all__ = ["check_mlflow", "log_run", "served_model"]
@@ -22,10 +23,7 @@ set_model(served_model())
 
 def check_mlflow() -> None:
     """Raise with the remedy where MLflow is not installed."""
-    from importlib.util import find_spec
-
-    if find_spec("mlflow") is None:
-        raise InputError("--mlflow needs the extra [mlflow]: pip install 'gradapt[mlflow]'")
+    need("mlflow", "mlflow", "--mlflow")
 
 
 def log_run(folder: Path, uri: str, experiment: str = "gradapt") -> str:

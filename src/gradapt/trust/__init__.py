@@ -1,4 +1,4 @@
-"""How far a path can be trusted: a verdict before adapting, accuracy without labels, and a gate.
+"""How far a path can be trusted: a verdict before adapting, accuracy without labels, and one decision.
 
 No target labels, ever: every function removes them before it looks.
 """
@@ -6,37 +6,41 @@ No target labels, ever: every function removes them before it looks.
 from gradapt.trust.accuracy import AccuracyEstimate, AccuracyEstimator, PreparedEstimator
 from gradapt.trust.agreement import Agreement
 from gradapt.trust.along import DomainAccuracy, estimate_along
-from gradapt.trust.carried import CarriedLabels
+from gradapt.trust.carried import CarriedAgreement
+from gradapt.trust.carried_or_agreement import CarriedOrAgreement
 from gradapt.trust.checking import check
 from gradapt.trust.confidence import ThresholdedConfidence
-from gradapt.trust.gate import Decision, Gate, GateDecision, keep_better
+from gradapt.trust.decision import Decision, Keep
+from gradapt.trust.gate import Gate, assess
+from gradapt.trust.lost_class import lost_class
 from gradapt.trust.proportions import ProportionShift, black_box_proportions, expectation_maximisation
-from gradapt.trust.step_check import StepCheck, measure_step
+from gradapt.trust.step_check import LabelledPoints, StepCheck, measure_step
 from gradapt.trust.verdict import Advice, Verdict
 from gradapt.trust.view import PathView
-from gradapt.trust.witness import BestWitness
 
 __all__ = [
     "AccuracyEstimate",
     "AccuracyEstimator",
     "Advice",
     "Agreement",
-    "BestWitness",
-    "CarriedLabels",
+    "CarriedAgreement",
+    "CarriedOrAgreement",
     "Decision",
     "DomainAccuracy",
     "Gate",
-    "GateDecision",
+    "Keep",
+    "LabelledPoints",
     "PathView",
     "PreparedEstimator",
     "ProportionShift",
     "StepCheck",
     "ThresholdedConfidence",
     "Verdict",
+    "assess",
     "black_box_proportions",
     "check",
     "estimate_along",
     "expectation_maximisation",
-    "keep_better",
+    "lost_class",
     "measure_step",
 ]

@@ -6,13 +6,10 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from gradapt.learners import Learner
 from gradapt.trust.view import PathView
 
-__all__ = ["AccuracyEstimate", "AccuracyEstimator", "PreparedEstimator", "spread"]
+__all__ = ["AccuracyEstimate", "AccuracyEstimator", "PreparedEstimator", "prepared_on", "spread"]
 
 _NORMAL_95 = 1.96
 
@@ -54,7 +51,7 @@ class PreparedEstimator(Protocol):
     """An estimator that has looked at a path and can be asked about models on it."""
 
     def estimate(self, learner: Learner, number: int, *, adapted: bool) -> AccuracyEstimate:
-        """Accuracy of a learner on domain ``number`` (0 is the source); ``adapted``: whether it was led there."""
+        """Accuracy of a learner on domain ``number`` (0 is the source); ``adapted``: whether it was adapted to it."""
         ...
 
 
@@ -66,7 +63,12 @@ class AccuracyEstimator(Protocol):
         ...
 
 
-def spread(*rates: tuple[float, int]) -> float:
+def prepared_on(view: PathView, estimator: AccuracyEstimator) -> PreparedEstimator:
+    """An estimator prepared on a view, once for everybody who shares the view."""
+    return view.once(("estimator", estimator), lambda: estimator.prepare(view))
+
+
+def spread(*rates: tuple[float, float]) -> float:
     """Half width of a 95 % interval for a sum of independent shares, given as (share, sample size).
 
     >>> round(spread((0.5, 100)), 3)
@@ -77,10 +79,5 @@ def spread(*rates: tuple[float, int]) -> float:
     return _NORMAL_95 * sqrt(variance)
 
 
-def _smoothed(rate: float, n: int) -> float:
+def _smoothed(rate: float, n: float) -> float:
     return (rate * n + 1.0) / (n + 2.0)
-
-
-def predictions(learner: Learner, view: PathView, number: int) -> NDArray[np.int64]:
-    """Predicted class codes of a learner on a domain."""
-    return np.asarray(learner.logits(view.sequence[number].samples).argmax(axis=1))

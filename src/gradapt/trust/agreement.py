@@ -5,77 +5,72 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.utils import _safe_indexing
+from numpy.typing import NDArray
 
-from gradapt.domains import Domain
+from gradapt.domains import DomainSequence, take_rows
 from gradapt.errors import InputError
 from gradapt.learners import Learner
-from gradapt.trust.accuracy import AccuracyEstimate, predictions, spread
-from gradapt.trust.view import PathView, walk
+from gradapt.trust.accuracy import AccuracyEstimate, spread
+from gradapt.trust.view import PathView, students_along
+from gradapt.trust.weighted import effective_size, mean
 
 __all__ = ["Agreement"]
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Share of samples on which a model agrees with rivals trained on resampled data (Jiang et al. 2022).
+    """Share of samples on which a model agrees with a committee trained on resampled data (Jiang et al. 2022).
 
-    The rivals are trained on bootstrap samples of the source and, to judge adapted models, led along
-    the path by gradual self-training on bootstrap samples of each domain. The share is scaled so that
-    it equals the known accuracy on the held-out source. Rivals share the model's
+    The members are trained on bootstrap samples of the source and, to compare with adapted models, adapted
+    along the path by gradual self-training on bootstrap samples of each domain. The share is scaled so that
+    it equals the known accuracy on the held-out source. The members share the model's
     blind spots: a mistake that all of them make counts as agreement.
 
     Parameters
     ----------
-    n_rivals : int
+    n_members : int
     """
 
-    n_rivals: int = 3
+    n_members: int = 3
 
     def prepare(self, view: PathView) -> _Prepared:
-        """Train the rivals and lead them along the path."""
-        if self.n_rivals < 1:
-            raise InputError(f"n_rivals must be at least 1, got {self.n_rivals!r}")
-        chains = [_rival_chain(view, number) for number in range(self.n_rivals)]
-        held = view.held_samples()
-        own = view.learner.logits(held).argmax(axis=1)
-        agreement = float(np.mean([own == chain[0].logits(held).argmax(axis=1) for chain in chains]))
-        return _Prepared(view, chains, float(view.held_correct().mean()), agreement)
+        """Train the committee and adapt it along the path."""
+        if self.n_members < 1:
+            raise InputError(f"n_members must be at least 1, got {self.n_members!r}")
+        committee = [_member(view, number) for number in range(self.n_members)]
+        held, own = view.held_samples(), view.held_predicted()
+        agreement = [mean(own == member[0].logits(held).argmax(axis=1), view.held_weights()) for member in committee]
+        return _Prepared(view, committee, view.source_accuracy(), float(np.mean(agreement)))
 
 
 @dataclass(frozen=True, eq=False)
 class _Prepared:
     view: PathView
-    chains: list[list[Learner]]
+    committee: list[list[Learner]]
     source_accuracy: float
     source_agreement: float
 
     def estimate(self, learner: Learner, number: int, *, adapted: bool) -> AccuracyEstimate:
-        own = predictions(learner, self.view, number)
+        view = self.view
+        own, weights = view.predicted(learner, number), view.weights(number)
         place = number if adapted else 0
-        rate = float(np.mean([own == predictions(chain[place], self.view, number) for chain in self.chains]))
+        rate = float(np.mean([mean(own == view.predicted(m[place], number), weights) for m in self.committee]))
         scale = self.source_accuracy / max(self.source_agreement, 1e-9)
-        width = spread((rate, len(own)), (self.source_accuracy, len(self.view.held_rows)))
+        n_held = effective_size(len(view.held_rows), view.held_weights())
+        width = spread((rate, effective_size(len(own), weights)), (self.source_accuracy, n_held))
         return AccuracyEstimate.around(rate * scale, width, "agreement")
 
 
-def _rival_chain(view: PathView, number: int) -> list[Learner]:
-    rng = view.rng("rival", number)
-    source = view.sequence.source.samples
-    rows = np.concatenate(
-        [_resampled(view.fit_rows[view.codes[view.fit_rows] == code], rng) for code in _present(view)]
-    )
-    first = view.template.fit(_safe_indexing(source, rows), view.codes[rows])
-    domains = []
-    for domain in view.sequence[1:]:
-        again = rng.integers(len(domain), size=len(domain))
-        domains.append(Domain(_safe_indexing(domain.samples, again), name=domain.name, allow_missing=True))
-    return walk(first, domains)
+def _member(view: PathView, number: int) -> list[Learner]:
+    """A model of the committee on every domain, source first."""
+    rng = view.rng("committee", number)
+    fit = view.codes[view.fit_rows]
+    rows = np.concatenate([_resampled(view.fit_rows[fit == code], rng) for code in np.unique(fit)])
+    source = view.sequence.source
+    first = view.template.fit(take_rows(source.samples, rows), view.codes[rows], view.weights(0, rows))
+    again = [domain.take(rng.integers(len(domain), size=len(domain))) for domain in view.sequence[1:]]
+    return students_along(first, DomainSequence([source, *again]))
 
 
-def _present(view: PathView) -> np.ndarray:
-    return np.unique(view.codes[view.fit_rows])
-
-
-def _resampled(rows: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _resampled(rows: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
     return rng.choice(rows, len(rows))

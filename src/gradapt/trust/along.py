@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from gradapt.domains import DomainSequence
-from gradapt.trust.accuracy import AccuracyEstimate, AccuracyEstimator
-from gradapt.trust.view import PathView, walk
-from gradapt.trust.witness import BestWitness
+from gradapt.learners import Learner
+from gradapt.trust.accuracy import AccuracyEstimate, AccuracyEstimator, prepared_on
+from gradapt.trust.carried_or_agreement import CarriedOrAgreement
+from gradapt.trust.view import PathView
 
-__all__ = ["DomainAccuracy", "estimate_along"]
+__all__ = ["DomainAccuracy", "accuracy_along", "estimate_along"]
 
 
 @dataclass(frozen=True)
 class DomainAccuracy:
-    """Estimated accuracy on one domain of the source model and of the model led there.
+    """Estimated accuracy on one domain of the source model and of the model adapted to it.
 
     Attributes
     ----------
+    number : int
+        Of the domain; the source is 0.
     domain : str
+        Its name.
     before, after : AccuracyEstimate
-        Of the source model, and of gradual self-training up to this domain.
+        Of the source model, and of the student on this domain.
     """
 
+    number: int
     domain: str
     before: AccuracyEstimate
     after: AccuracyEstimate
@@ -44,9 +50,9 @@ def estimate_along(
     sequence : DomainSequence
         Labels of any domain but the source are removed first.
     model : classifier or Learner
-        Cloned, trained on two thirds of the source and led along the path by self-training.
+        Cloned, trained on two thirds of the source and adapted along the path by self-training.
     estimator : AccuracyEstimator, optional
-        `BestWitness` by default.
+        `CarriedOrAgreement` by default.
     seed : int
 
     Examples
@@ -60,13 +66,21 @@ def estimate_along(
     2 0.6 0.6
     """
     view = PathView.of(sequence, model, seed)
-    prepared = (estimator or BestWitness()).prepare(view)
-    learners = walk(view.learner, list(view.sequence[1:]))
+    return accuracy_along(view, estimator or CarriedOrAgreement(), view.learner, dict(enumerate(view.students)))
+
+
+def accuracy_along(
+    view: PathView, estimator: AccuracyEstimator, source: Learner, students: Mapping[int, Learner]
+) -> tuple[DomainAccuracy, ...]:
+    """Accuracy of a source model and of its students, by the numbers of their domains, on a view."""
+    prepared = prepared_on(view, estimator)
     return tuple(
         DomainAccuracy(
+            number,
             view.sequence[number].name,
-            prepared.estimate(view.learner, number, adapted=False),
-            prepared.estimate(learners[number], number, adapted=True),
+            prepared.estimate(source, number, adapted=False),
+            prepared.estimate(students[number], number, adapted=True),
         )
-        for number in range(1, len(view.sequence))
+        for number in sorted(students)
+        if number > 0
     )

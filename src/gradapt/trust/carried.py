@@ -1,4 +1,4 @@
-"""Labels carried along the transport plans, as an independent witness of what a model says."""
+"""Labels carried along the transport plans, to compare with what a model says; no model takes part."""
 
 from __future__ import annotations
 
@@ -6,17 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.neighbors import KNeighborsClassifier
+from sklearn.neighbors import NearestNeighbors
 
 from gradapt.errors import InputError
 from gradapt.learners import Learner
 from gradapt.transport import transport
-from gradapt.trust.accuracy import AccuracyEstimate, predictions, spread
+from gradapt.trust.accuracy import AccuracyEstimate, spread
 from gradapt.trust.view import PathView
+from gradapt.trust.weighted import Weights, class_shares, effective_size, mean
 
-__all__ = ["CarriedLabels", "carry"]
+__all__ = ["CarriedAgreement", "carry"]
 
-# A witness that may be off by more than this is not asked where another one is at hand.
+# Labels that may be off by more than this are not relied on where another estimator is at hand.
 _LARGEST_EXPECTED_ERROR = 0.1
 # Plans conserve the mass of each class; votes need not. A class that keeps less than this share of its mass
 # has been voted away, and a model that lost it as well would seem right everywhere.
@@ -24,7 +25,7 @@ _LEAST_KEPT = 0.1
 
 
 @dataclass(frozen=True)
-class CarriedLabels:
+class CarriedAgreement:
     """Share of samples on which a model agrees with labels that came along the transport plans.
 
     The source labels move with the optimal plan from domain to domain; after each step the nearest
@@ -44,7 +45,7 @@ class CarriedLabels:
     max_samples: int = 1_000
 
     def prepare(self, view: PathView) -> _Prepared:
-        """Carry the labels along the path, and between two halves of the source for calibration."""
+        """Carry the labels along the path, and between two parts of the source for calibration."""
         if not 0.0 < self.neighbour_share <= 1.0 or self.max_samples < 2:
             raise InputError(
                 f"neighbour_share must lie in (0, 1] and max_samples be at least 2, got {self.neighbour_share!r} and "
@@ -60,30 +61,39 @@ class CarriedLabels:
     def _step(self, view: PathView, number: int, labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], float]:
         rng = view.rng("carry", number)
         rows = _some(len(view.sequence[number - 1]), self.max_samples, rng)
-        before, after = view.features(number - 1, rows), view.features(number)
-        return carry(before, labels[rows], after, self.neighbour_share, self.max_samples, rng)
+        return carry(
+            view.features(number - 1, rows),
+            labels[rows],
+            view.features(number),
+            weights=(view.weights(number - 1, rows), view.weights(number)),
+            neighbour_share=self.neighbour_share,
+            max_samples=self.max_samples,
+            rng=rng,
+        )
 
     def _calibrate(self, view: PathView) -> tuple[float, float, float]:
-        """Accuracy of carried labels, plan noise, and the model's agreement with them, all between source halves."""
+        """Accuracy of carried labels, plan noise, and the model's agreement with them, all within the source."""
         rng = view.rng("carry", "source")
         fit = rng.permutation(view.fit_rows)[: self.max_samples]
-        held = view.held_rows
+        held, weights = view.held_rows, view.held_weights()
         moved, noise = carry(
             view.features(0, fit),
             view.codes[fit],
             view.features(0, held),
-            self.neighbour_share,
-            self.max_samples,
-            rng,
+            weights=(view.weights(0, fit), weights),
+            neighbour_share=self.neighbour_share,
+            max_samples=self.max_samples,
+            rng=rng,
         )
-        own = view.learner.logits(view.held_samples()).argmax(axis=1)
-        return float((moved == view.codes[held]).mean()), noise, float((moved == own).mean())
+        return mean(moved == view.codes[held], weights), noise, mean(moved == view.held_predicted(), weights)
 
 
 def carry(
     before: NDArray[np.float64],
     labels: NDArray[np.int64],
     after: NDArray[np.float64],
+    *,
+    weights: tuple[Weights, Weights] = (None, None),
     neighbour_share: float = 0.15,
     max_samples: int = 1_000,
     rng: np.random.Generator | None = None,
@@ -92,20 +102,37 @@ def carry(
 
     Returns the labels and the share of samples whose carried label the vote overruled.
 
+    Parameters
+    ----------
+    before, after : float arrays with one row per sample
+    labels : int array
+        Class codes of ``before``.
+    weights : (array or None, array or None)
+        Of the two domains. A sample without weight gets a label and has no vote.
+    neighbour_share, max_samples
+        As for `CarriedAgreement`.
+    rng : Generator, optional
+
+    Examples
+    --------
     >>> x = np.array([[0.0], [1.0], [10.0], [11.0]])
     >>> carry(x, np.array([0, 0, 1, 1]), x + 4)[0].tolist()
     [0, 0, 1, 1]
     """
     rng = rng or np.random.default_rng(0)
     cols = _some(len(after), max_samples, rng)
-    plan = transport(before, after[cols])
+    arriving = None if weights[1] is None else weights[1][cols]
+    plan = transport(before, after[cols], weights[0], arriving)
     shares = plan.carry(np.eye(int(labels.max()) + 1)[labels])
-    arrived = shares.argmax(axis=1)
+    voters = np.flatnonzero(shares.any(axis=1))
+    arrived = shares[voters].argmax(axis=1)
     # Enough votes to outweigh the plan's noise, few enough to stay within one class.
-    n_votes = max(1, round(neighbour_share * len(cols) / len(np.unique(labels))))
-    voters = KNeighborsClassifier(n_votes).fit(after[cols], arrived)
-    voted = np.asarray(voters.predict(after), dtype=np.int64)
-    return voted, float((voted[cols] != arrived).mean())
+    n_votes = min(max(1, round(neighbour_share * len(cols) / len(np.unique(labels)))), len(voters))
+    near = NearestNeighbors(n_neighbors=n_votes).fit(after[cols[voters]]).kneighbors(after, return_distance=False)
+    power = np.ones(len(voters)) if arriving is None else arriving[voters]
+    votes = [(power * (arrived == code))[near].sum(axis=1) for code in range(shares.shape[1])]
+    voted = np.argmax(votes, axis=0)
+    return voted, mean(voted[cols[voters]] != arrived, None if arriving is None else power)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +147,7 @@ class _Prepared:
     @property
     def bias(self) -> float:
         """What the agreement falls short of the model's known accuracy on the source."""
-        return float(self.view.held_correct().mean()) - self.source_agreement
+        return self.view.source_accuracy() - self.source_agreement
 
     @property
     def expected_error(self) -> float:
@@ -145,14 +172,18 @@ class _Prepared:
 
     def _least_kept(self, number: int) -> float:
         """The smallest ratio of a class's share after the votes to its share in the source, which plans conserve."""
-        size = self.view.n_classes
-        source, voted = (np.bincount(c, minlength=size) / len(c) for c in (self.view.codes, self.labels[number]))
-        return float((voted / source).min())
+        size, view = self.view.n_classes, self.view
+        source = class_shares(view.codes, size, view.weights(0))
+        voted = class_shares(self.labels[number], size, view.weights(number))
+        present = source > 0
+        return float((voted[present] / source[present]).min())
 
     def estimate(self, learner: Learner, number: int, *, adapted: bool) -> AccuracyEstimate:
-        own = predictions(learner, self.view, number)
-        rate = float((own == self.labels[number]).mean())
-        width = spread((rate, len(own)), (self.source_agreement, len(self.view.held_rows)))
+        view = self.view
+        weights = view.weights(number)
+        rate = mean(view.predicted(learner, number) == self.labels[number], weights)
+        n_held = effective_size(len(view.held_rows), view.held_weights())
+        width = spread((rate, effective_size(len(self.labels[number]), weights)), (self.source_agreement, n_held))
         # Plans noisier than on the source itself may have carried labels astray; the vote hides how many.
         astray = sum(max(noise - self.source_noise, 0.0) for noise in self.noise[1 : number + 1])
         return AccuracyEstimate.around(

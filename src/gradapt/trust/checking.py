@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from gradapt.domains import Domain, DomainSequence
 from gradapt.errors import InputError
 from gradapt.trust.proportions import proportion_shift
-from gradapt.trust.step_check import StepCheck, measure_step
-from gradapt.trust.verdict import Verdict, judge
-from gradapt.trust.view import PathView, walk
+from gradapt.trust.step_check import LabelledPoints, StepCheck, measure_step
+from gradapt.trust.verdict import Verdict, advise
+from gradapt.trust.view import PathView
 
-__all__ = ["check"]
+__all__ = ["check", "diagnose"]
 
 # Times that the source is split to see how large a shift it shows against itself.
 _SPLITS = 10
@@ -23,9 +23,9 @@ _FEWEST_SAMPLES = 10
 
 
 def check(sequence: DomainSequence, model: Any, *, seed: int = 0) -> Verdict:
-    """Look at a path of domains with a model's eyes and advise what to do.
+    """Say without target labels whether a path of domains is gradual enough for a model, and advise what to do.
 
-    The model is trained on two thirds of the source and led along the path by plain self-training, once;
+    The model is trained on two thirds of the source and adapted along the path by plain self-training, once;
     each step is measured in the feature space of its encoder, with the labels that the student before it gives.
     Labels of any domain but the source are removed first.
 
@@ -50,37 +50,40 @@ def check(sequence: DomainSequence, model: Any, *, seed: int = 0) -> Verdict:
     >>> print(check(moving_gaussians((0, 3)), LogisticRegression()).advice.value)
     generate domains between these two
     """
-    for domain in sequence:
+    return diagnose(PathView.of(sequence, model, seed))
+
+
+def diagnose(view: PathView) -> Verdict:
+    """`check` on a view that is shared with others; looked at once."""
+    return view.once("verdict", lambda: _diagnosed(view))
+
+
+def _diagnosed(view: PathView) -> Verdict:
+    for domain in view.sequence:
         _check_size(domain)
-    view = PathView.of(sequence, model, seed)
-    domains = list(view.sequence)
-    features = [view.features(number) for number in range(len(domains))]
-    learners = walk(view.learner, domains[1:])
-    steps = []
-    from_source = []
-    labels = view.codes
-    for number in range(1, len(domains)):
+    steps, from_source = [], []
+    source = _points(view, 0, view.codes)
+    before = source
+    for number in range(1, len(view.sequence)):
         # The teacher of this step labels both sides; on the source the true labels are known.
-        teacher = learners[number - 1]
+        teacher = view.students[number - 1]
         if number > 1:
-            labels = _labels(teacher, domains[number - 1].samples)
-        arrived = _labels(teacher, domains[number].samples)
-        names = (domains[number - 1].name, domains[number].name)
-        steps.append(_measured(view, features[number - 1], labels, features[number], arrived, names))
-        seen = _labels(view.learner, domains[number].samples)
-        names = (domains[0].name, domains[number].name)
-        from_source.append(_measured(view, features[0], view.codes, features[number], seen, names))
+            before = _points(view, number - 1, view.predicted(teacher, number - 1))
+        after = _points(view, number, view.predicted(teacher, number))
+        steps.append(_measured(view, before, after, (number - 1, number)))
+        seen = _points(view, number, view.predicted(view.learner, number))
+        from_source.append(_measured(view, source, seen, (0, number)))
         if not np.isfinite(from_source[-1].drift):
             raise InputError(
-                f"no class has enough samples in both {names[0]!r} and {names[1]!r} to measure its shift; "
-                "the check needs about ten of some class in every domain: widen the windows"
+                f"no class has enough samples in both {from_source[-1].before!r} and {from_source[-1].after!r} to "
+                "measure its shift; the check needs about ten of some class in every domain: widen the windows"
             )
     length, direct = sum(step.shift for step in steps), from_source[-1].shift
-    return judge(
+    return advise(
         tuple(steps),
         tuple(from_source),
-        _noise_drift(view, features[0]),
-        tuple(proportion_shift(view, number) for number in range(1, len(domains))),
+        _noise_drift(view, source),
+        tuple(proportion_shift(view, number) for number in range(1, len(view.sequence))),
         length / direct if direct > 0 else float("nan"),
     )
 
@@ -93,29 +96,22 @@ def _check_size(domain: Domain) -> None:
         )
 
 
-def _measured(
-    view: PathView,
-    before: NDArray[np.float64],
-    before_codes: NDArray[np.int64],
-    after: NDArray[np.float64],
-    after_codes: NDArray[np.int64],
-    names: tuple[str, str],
-) -> StepCheck:
-    return measure_step(before, before_codes, after, after_codes, view.n_classes, names=names, seed=view.seed)
+def _points(view: PathView, number: int, codes: NDArray[np.int64]) -> LabelledPoints:
+    return LabelledPoints(view.features(number), codes, view.weights(number))
 
 
-def _noise_drift(view: PathView, features: NDArray[np.float64]) -> float:
+def _measured(view: PathView, before: LabelledPoints, after: LabelledPoints, numbers: tuple[int, int]) -> StepCheck:
+    names = (view.sequence[numbers[0]].name, view.sequence[numbers[1]].name)
+    return measure_step(before, after, view.n_classes, names=names, seed=view.seed)
+
+
+def _noise_drift(view: PathView, source: LabelledPoints) -> float:
     """The largest drift that random halves of the source show against each other."""
-    predicted = _labels(view.learner, view.sequence.source.samples)
+    predicted = _points(view, 0, view.predicted(view.learner, 0))
     drifts = [0.0]
     for split in range(_SPLITS):
-        order = view.rng("noise", split).permutation(len(features))
-        one, two = order[::2], order[1::2]
-        step = _measured(view, features[one], view.codes[one], features[two], predicted[two], ("", ""))
+        order = view.rng("noise", split).permutation(len(source))
+        step = _measured(view, source.take(order[::2]), predicted.take(order[1::2]), (0, 0))
         if np.isfinite(step.drift):
             drifts.append(step.drift)
     return float(max(drifts))
-
-
-def _labels(learner: Any, samples: Any) -> NDArray[np.int64]:
-    return np.asarray(learner.logits(samples).argmax(axis=1))

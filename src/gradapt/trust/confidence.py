@@ -11,6 +11,7 @@ from scipy.special import softmax
 from gradapt.learners import Learner
 from gradapt.trust.accuracy import AccuracyEstimate, spread
 from gradapt.trust.view import PathView
+from gradapt.trust.weighted import Weights, effective_size, mean, quantile
 
 __all__ = ["ThresholdedConfidence", "negative_entropy"]
 
@@ -36,8 +37,8 @@ class ThresholdedConfidence:
     def prepare(self, view: PathView) -> _Prepared:
         """Find the level on the held-out part of the source."""
         scores = negative_entropy(view.learner.logits(view.held_samples()))
-        accuracy = float(view.held_correct().mean())
-        return _Prepared(view, _level(scores, accuracy), accuracy, len(scores))
+        accuracy, weights = view.source_accuracy(), view.held_weights()
+        return _Prepared(view, _level(scores, accuracy, weights), accuracy, effective_size(len(scores), weights))
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,17 +46,18 @@ class _Prepared:
     view: PathView
     level: float
     source_accuracy: float
-    n_held: int
+    n_held: float
 
     def estimate(self, learner: Learner, number: int, *, adapted: bool) -> AccuracyEstimate:
         scores = negative_entropy(learner.logits(self.view.sequence[number].samples))
-        value = float((scores > self.level).mean())
-        width = spread((value, len(scores)), (self.source_accuracy, self.n_held))
+        weights = self.view.weights(number)
+        value = mean(scores > self.level, weights)
+        width = spread((value, effective_size(len(scores), weights)), (self.source_accuracy, self.n_held))
         return AccuracyEstimate.around(value, width, "thresholded confidence", reliable=not adapted)
 
 
-def _level(scores: NDArray[np.float64], accuracy: float) -> float:
+def _level(scores: NDArray[np.float64], accuracy: float, weights: Weights) -> float:
     """The level exceeded by a share ``accuracy`` of the scores."""
     if accuracy >= 1.0:
         return float(np.nextafter(scores.min(), -np.inf))
-    return float(np.quantile(scores, 1.0 - accuracy))
+    return quantile(scores, 1.0 - accuracy, weights)

@@ -1,63 +1,46 @@
-"""A gate: keep the source model where the estimate says that adaptation hurts."""
+"""The one decision: is the path gradual enough, what do the models get right, and which of them to use?"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from gradapt.domains import DomainSequence
+from gradapt.domains import Domain, DomainSequence
+from gradapt.errors import InputError
 from gradapt.learners import Learner
-from gradapt.trust.accuracy import AccuracyEstimate, AccuracyEstimator
+from gradapt.seeds import derive_seed
+from gradapt.trust.accuracy import AccuracyEstimator, prepared_on
+from gradapt.trust.along import accuracy_along
+from gradapt.trust.carried_or_agreement import CarriedOrAgreement
+from gradapt.trust.checking import diagnose
+from gradapt.trust.decision import Decision, Keep, decided
+from gradapt.trust.lost_class import lost_class
 from gradapt.trust.view import PathView
-from gradapt.trust.witness import BestWitness
 
-__all__ = ["GateDecision", "keep_better"]
+__all__ = ["Gate", "assess"]
+
+# Fewer rows of a domain say nothing.
+_FEWEST_SAMPLES = 10
 
 
 @dataclass(frozen=True)
-class GateDecision:
-    """Which of two models to keep for the target.
+class Gate:
+    """How to decide between a source model and its adapted version, without target labels.
 
-    Attributes
-    ----------
-    keep_source : bool
-        Whether adaptation is estimated to hurt.
-    before, after : AccuracyEstimate
-        Of the source model and of the adapted model on the target.
-    """
-
-    keep_source: bool
-    before: AccuracyEstimate
-    after: AccuracyEstimate
-
-    @property
-    def sentence(self) -> str:
-        """The decision in words."""
-        kept = "the source model is kept" if self.keep_source else "the adapted model is kept"
-        return (
-            f"estimated target accuracy by {self.after.method}: {100 * self.before.value:.1f} % before and "
-            f"{100 * self.after.value:.1f} % after adaptation; {kept}"
-        )
-
-
-def keep_better(
-    sequence: DomainSequence,
-    source: Learner,
-    adapted: Learner,
-    *,
-    estimator: AccuracyEstimator | None = None,
-    seed: int = 0,
-) -> GateDecision:
-    """Compare a source model with its adapted version on the target, without target labels.
+    The source model is kept where the verdict says "do not adapt" or "get labels here", where adaptation
+    lost a class, or where the adapted model's estimated accuracy is lower.
 
     Parameters
     ----------
-    sequence : DomainSequence
-        The domains that the model was adapted along.
-    source, adapted : Learner
-        Both trained. A copy of ``source`` is trained on two thirds of the source for calibration.
-    estimator : AccuracyEstimator, optional
-        `BestWitness` by default.
+    estimator : AccuracyEstimator
+        `CarriedOrAgreement` by default.
+    keep : Keep
+        ``Keep.ADAPTED`` says all the same and keeps the adapted model in any case.
     seed : int
+        Of the splits and samples.
+    max_samples : int or None
+        Rows of a domain that are looked at; None: all.
 
     Examples
     --------
@@ -68,23 +51,96 @@ def keep_better(
     >>> path = moving_gaussians((0, 0.5, 1.0))
     >>> source = as_learner(LogisticRegression(), np.array([0, 1])).fit(path.source.samples, path.source.labels)
     >>> spoilt = source.fit(path.target.samples, 1 - path.target.labels)
-    >>> keep_better(path, source, spoilt).keep_source
-    True
+    >>> decision = Gate().decide(path, source, spoilt)
+    >>> decision.kept, decision.after.value < decision.before.value
+    ('source', True)
     """
-    view = PathView.of(sequence, source, seed)
-    prepared = (estimator or BestWitness()).prepare(view)
-    number = len(view.sequence) - 1
-    before = prepared.estimate(source, number, adapted=False)
-    after = prepared.estimate(adapted, number, adapted=True)
-    return GateDecision(after.value < before.value, before, after)
 
-
-@dataclass(frozen=True)
-class Gate:
+    estimator: AccuracyEstimator = field(default_factory=CarriedOrAgreement)
+    keep: Keep = Keep.BETTER
     seed: int = 0
+    max_samples: int | None = 2_000
 
-    def decide(self, sequence: DomainSequence, source: Learner, adapted: Learner) -> GateDecision:
-        return keep_better(sequence, source, adapted, seed=self.seed)
+    def __post_init__(self) -> None:
+        if self.max_samples is not None and self.max_samples < _FEWEST_SAMPLES:
+            raise InputError(f"max_samples must be at least {_FEWEST_SAMPLES} or None, got {self.max_samples!r}")
+
+    def view(self, sequence: DomainSequence, model: Any) -> PathView:
+        """The one view of a path that the verdict and all estimates are computed on.
+
+        Parameters
+        ----------
+        sequence : DomainSequence
+            The domains to adapt along; labels but the source's are removed.
+        model : classifier or Learner
+            A copy is trained on two thirds of the source, for calibration.
+        """
+        return PathView.of(sequence.masked().each(self._sampled), model, self.seed)
+
+    def decide(
+        self,
+        sequence: DomainSequence,
+        source: Learner,
+        adapted: Learner | None = None,
+        *,
+        students: Mapping[int, Learner] | None = None,
+        n_generated: int = 0,
+    ) -> Decision:
+        """`assess` on a view of its own; both learners are trained, ``source`` on the source of the sequence."""
+        view = self.view(sequence, source)
+        return assess(view, source, adapted, gate=self, students=students, n_generated=n_generated)
+
+    def _sampled(self, domain: Domain) -> Domain:
+        return domain.subsample(self.max_samples, derive_seed(self.seed, "trust", "rows", domain.name))
 
 
-Decision = GateDecision
+def assess(
+    view: PathView,
+    source: Learner,
+    adapted: Learner | None = None,
+    *,
+    gate: Gate | None = None,
+    students: Mapping[int, Learner] | None = None,
+    n_generated: int = 0,
+) -> Decision:
+    """Verdict, estimates and the model to use, all on one view.
+
+    A second call on the same view, once something was adapted, repeats nothing of the first.
+
+    Parameters
+    ----------
+    view : PathView
+    source : Learner
+        Trained on the source.
+    adapted : Learner, optional
+        Its version for the target; without it the decision is about the path and the source model alone.
+    gate : Gate, optional
+        The estimator and what to keep; seed and samples are those of the view.
+    students : mapping of int to Learner, optional
+        The model after each given domain, by the number of the domain; by default those of plain
+        gradual self-training before adapting, and the adapted model on the target after it.
+    n_generated : int
+        Domains that were generated between two neighbours.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from gradapt.datasets.toy import moving_gaussians
+    >>> view = PathView.of(moving_gaussians((0, 0.5, 1.0)), LogisticRegression())
+    >>> decision = assess(view, view.learner)
+    >>> decision.verdict.advice.value, decision.kept, len(decision.along)
+    ('adapt', 'source', 2)
+    """
+    gate = gate or Gate()
+    if students is None:
+        students = dict(enumerate(view.students)) if adapted is None else {view.last: adapted}
+    verdict = diagnose(view)
+    prepared = prepared_on(view, gate.estimator)
+    before = prepared.estimate(source, view.last, adapted=False)
+    after = None if adapted is None else prepared.estimate(adapted, view.last, adapted=True)
+    lost = None if adapted is None else lost_class(view, source, adapted)
+    kept, reasons = decided(verdict, before, after, lost, gate.keep)
+    if after is not None and lost is not None:
+        after = replace(after, reliable=False)
+    along = accuracy_along(view, gate.estimator, source, students)
+    return Decision(verdict, before, after, along, lost, kept, reasons, n_generated)

@@ -10,6 +10,7 @@ from scipy.optimize import nnls
 from scipy.special import softmax
 
 from gradapt.trust.view import PathView
+from gradapt.trust.weighted import Weights, class_shares
 
 __all__ = ["ProportionShift", "black_box_proportions", "expectation_maximisation", "proportion_shift"]
 
@@ -64,7 +65,10 @@ def black_box_proportions(confusion: NDArray[np.float64], predicted: NDArray[np.
 
 
 def expectation_maximisation(
-    probabilities: NDArray[np.float64], source: NDArray[np.float64], n_rounds: int = 200
+    probabilities: NDArray[np.float64],
+    source: NDArray[np.float64],
+    n_rounds: int = 200,
+    weights: Weights = None,
 ) -> NDArray[np.float64]:
     """Proportions of largest likelihood under a model's class probabilities (Saerens et al. 2002).
 
@@ -75,7 +79,7 @@ def expectation_maximisation(
     current = source.copy()
     for _ in range(n_rounds):
         joint = probabilities * (current / np.maximum(source, 1e-12))
-        updated = (joint / np.maximum(joint.sum(axis=1, keepdims=True), 1e-300)).mean(axis=0)
+        updated = np.average(joint / np.maximum(joint.sum(axis=1, keepdims=True), 1e-300), axis=0, weights=weights)
         if np.abs(updated - current).max() < 1e-9:
             return np.asarray(updated)
         current = updated
@@ -85,43 +89,59 @@ def expectation_maximisation(
 def proportion_shift(view: PathView, number: int) -> ProportionShift:
     """How far the class proportions of a domain are from the source's, by the source model."""
     k = view.n_classes
-    held_codes = view.codes[view.held_rows]
-    held_predicted = view.learner.logits(view.held_samples()).argmax(axis=1)
     logits = view.learner.logits(view.sequence[number].samples)
-    predicted = np.bincount(logits.argmax(axis=1), minlength=k) / len(logits)
-    source = np.bincount(view.codes, minlength=k) / len(view.codes)
-    estimate = black_box_proportions(_confusion(held_predicted, held_codes, k), predicted)
-    likely = expectation_maximisation(softmax(logits, axis=1), source)
+    weights = view.weights(number)
+    predicted = class_shares(logits.argmax(axis=1), k, weights)
+    source = class_shares(view.codes, k, view.weights(0))
+    held = _Held(view.held_predicted(), view.codes[view.held_rows], view.held_weights())
+    estimate = black_box_proportions(held.confusion(k), predicted)
+    likely = expectation_maximisation(softmax(logits, axis=1), source, weights=weights)
     return ProportionShift(
         tuple(source.tolist()),
         tuple(estimate.tolist()),
         tuple(likely.tolist()),
         _total_variation(source, estimate),
-        _noise(view, held_predicted, held_codes, len(logits), number),
+        _noise(view, held, len(logits), number),
     )
 
 
-def _noise(view: PathView, predicted: NDArray[np.int64], codes: NDArray[np.int64], n_domain: int, number: int) -> float:
+@dataclass(frozen=True, eq=False)
+class _Held:
+    """Predictions and labels of held-out source samples."""
+
+    predicted: NDArray[np.int64]
+    codes: NDArray[np.int64]
+    weights: Weights
+
+    def drawn(self, size: int, rng: np.random.Generator) -> _Held:
+        """So many of them, drawn with replacement by their weights."""
+        n = len(self.codes)
+        if self.weights is None:
+            rows = rng.integers(n, size=size)
+        else:
+            rows = rng.choice(n, size, p=self.weights / self.weights.sum())
+        return _Held(self.predicted[rows], self.codes[rows], None)
+
+    def confusion(self, k: int) -> NDArray[np.float64]:
+        counts = np.zeros((k, k))
+        np.add.at(counts, (self.predicted, self.codes), 1.0 if self.weights is None else self.weights)
+        # A class that was not held out counts as always recognised.
+        absent = counts.sum(axis=0) == 0
+        counts[absent, absent] = 1.0
+        return np.asarray(counts / counts.sum(axis=0))
+
+
+def _noise(view: PathView, held: _Held, n_domain: int, number: int) -> float:
     """95 % quantile of the distance that is seen between the source and samples of itself."""
     rng = view.rng("proportions", number)
-    k, n = view.n_classes, len(codes)
-    own = np.bincount(codes, minlength=k) / n
+    k = view.n_classes
+    own = class_shares(held.codes, k, held.weights)
     distances = []
     for _ in range(_RESAMPLES):
-        rows, new = rng.integers(n, size=n), rng.integers(n, size=n_domain)
-        shares = np.bincount(predicted[new], minlength=k) / n_domain
-        estimate = black_box_proportions(_confusion(predicted[rows], codes[rows], k), shares)
+        again, new = held.drawn(len(held.codes), rng), held.drawn(n_domain, rng)
+        estimate = black_box_proportions(again.confusion(k), class_shares(new.predicted, k))
         distances.append(_total_variation(own, estimate))
     return float(np.quantile(distances, 0.95))
-
-
-def _confusion(predicted: NDArray[np.int64], codes: NDArray[np.int64], k: int) -> NDArray[np.float64]:
-    counts = np.zeros((k, k))
-    np.add.at(counts, (predicted, codes), 1.0)
-    # A class that was not held out counts as always recognised.
-    absent = counts.sum(axis=0) == 0
-    counts[absent, absent] = 1.0
-    return np.asarray(counts / counts.sum(axis=0))
 
 
 def _total_variation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:

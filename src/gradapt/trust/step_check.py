@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +11,9 @@ from scipy.spatial.distance import cdist
 
 from gradapt.seeds import derive_seed
 from gradapt.transport import transport, wasserstein
+from gradapt.trust.weighted import Weights, class_shares, mean, quantile
 
-__all__ = ["StepCheck", "measure_step"]
+__all__ = ["LabelledPoints", "StepCheck", "measure_step"]
 
 # Distances are measured on at most this many samples of each half domain.
 _HALF = 400
@@ -73,19 +75,33 @@ class StepCheck:
 
 
 @dataclass(frozen=True, eq=False)
-class _Half:
+class LabelledPoints:
+    """Features of a domain with a class code for each sample, and weights where they differ."""
+
     features: NDArray[np.float64]
     codes: NDArray[np.int64]
+    weights: Weights = None
 
-    def of_class(self, code: int) -> NDArray[np.float64]:
-        return np.asarray(self.features[self.codes == code])
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def take(self, rows: NDArray[Any]) -> LabelledPoints:
+        """Some rows."""
+        weights = None if self.weights is None else self.weights[rows]
+        return LabelledPoints(self.features[rows], self.codes[rows], weights)
+
+    def of_class(self, code: int) -> LabelledPoints:
+        """The samples of one class."""
+        return self.take(self.codes == code)
+
+    def shares(self, n_classes: int) -> NDArray[np.float64]:
+        """Share of each class."""
+        return class_shares(self.codes, n_classes, self.weights)
 
 
 def measure_step(
-    before: NDArray[np.float64],
-    before_codes: NDArray[np.int64],
-    after: NDArray[np.float64],
-    after_codes: NDArray[np.int64],
+    before: LabelledPoints,
+    after: LabelledPoints,
     n_classes: int,
     *,
     names: tuple[str, str] = ("before", "after"),
@@ -100,12 +116,12 @@ def measure_step(
     --------
     >>> x = np.random.default_rng(0).normal(size=(200, 2)) + np.repeat([[0.0, 0.0], [9.0, 0.0]], 100, axis=0)
     >>> codes = np.repeat([0, 1], 100)
-    >>> step = measure_step(x, codes, x + [0.0, 2.0], codes, 2)
+    >>> step = measure_step(LabelledPoints(x, codes), LabelledPoints(x + [0.0, 2.0], codes), 2)
     >>> round(step.shift), step.ratio < 1, step.jumped, round(step.excess_crossing, 2)
     (2, True, 0.0, 0.0)
     """
-    a0, b0 = _halves(before, before_codes, seed)
-    a1, b1 = _halves(after, after_codes, seed)
+    a0, b0 = _halves(before, seed)
+    a1, b1 = _halves(after, seed)
     classes = range(n_classes)
     squares = np.array(
         [_excess_square(a0.of_class(c), b0.of_class(c), a1.of_class(c), b1.of_class(c)) for c in classes]
@@ -113,15 +129,14 @@ def measure_step(
     class_shifts = np.sqrt(np.maximum(squares, 0.0)).tolist()
     margins = [_margin(a0, b0, c) for c in classes]
     ratios = np.array(class_shifts) / np.array(margins)
-    shares0, shares1 = (np.bincount(c, minlength=n_classes) / len(c) for c in (before_codes, after_codes))
-    square = _excess_square(a0.features, b0.features, a1.features, b1.features)
+    shares0, shares1 = before.shares(n_classes), after.shares(n_classes)
     return StepCheck(
         *names,
-        shift=float(np.sqrt(max(square, 0.0))),
+        shift=float(np.sqrt(max(_excess_square(a0, b0, a1, b1), 0.0))),
         class_shifts=tuple(class_shifts),
         margins=tuple(margins),
-        ratio=_weighted_median(ratios, shares1),
-        drift=_weighted_mean(squares / np.array(margins) ** 2, shares1),
+        ratio=_known_median(ratios, shares1),
+        drift=_known_mean(squares / np.array(margins) ** 2, shares1),
         jumped=_jumped(a0, b0, b1, margins),
         crossing=_crossing(a0, b1),
         crossing_noise=_crossing(a0, b0),
@@ -129,55 +144,55 @@ def measure_step(
     )
 
 
-def _weighted_median(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+def _known_median(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
     """The value that half of the weight does not exceed; NaN where no value is known."""
-    known = np.flatnonzero(np.isfinite(values) & (weights > 0))
-    if len(known) == 0:
-        return float("nan")
-    order = known[np.argsort(values[known])]
-    reached = np.cumsum(weights[order]) / weights[order].sum()
-    return float(values[order[int(np.searchsorted(reached, 0.5 - 1e-12))]])
-
-
-def _weighted_mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
     known = np.isfinite(values) & (weights > 0)
-    return float(np.average(values[known], weights=weights[known])) if known.any() else float("nan")
+    return quantile(values[known], 0.5, weights[known]) if known.any() else float("nan")
 
 
-def _halves(features: NDArray[np.float64], codes: NDArray[np.int64], seed: int) -> tuple[_Half, _Half]:
-    order = np.random.default_rng(derive_seed(seed, "halves", len(features))).permutation(len(features))
+def _known_mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+    known = np.isfinite(values) & (weights > 0)
+    return mean(values[known], weights[known]) if known.any() else float("nan")
+
+
+def _halves(points: LabelledPoints, seed: int) -> tuple[LabelledPoints, LabelledPoints]:
+    order = np.random.default_rng(derive_seed(seed, "halves", len(points))).permutation(len(points))
+    if points.weights is not None:
+        # What weighs nothing is not there.
+        order = order[points.weights[order] > 0]
     middle = len(order) // 2
-    first, second = order[:middle][:_HALF], order[middle:][:_HALF]
-    return _Half(features[first], codes[first]), _Half(features[second], codes[second])
+    return points.take(order[:middle][:_HALF]), points.take(order[middle:][:_HALF])
 
 
-def _excess_square(
-    a0: NDArray[np.float64], b0: NDArray[np.float64], a1: NDArray[np.float64], b1: NDArray[np.float64]
-) -> float:
+def _excess_square(a0: LabelledPoints, b0: LabelledPoints, a1: LabelledPoints, b1: LabelledPoints) -> float:
     """Squared distance from ``a0`` to ``b1`` less that between halves of one domain; NaN for few samples."""
     m = min(len(a0), len(b0), len(a1), len(b1))
     if m < _FEWEST:
         return float("nan")
-    a0, b0, a1, b1 = a0[:m], b0[:m], a1[:m], b1[:m]
-    noise = 0.5 * (wasserstein(a0, b0) ** 2 + wasserstein(a1, b1) ** 2)
-    return float(wasserstein(a0, b1) ** 2 - noise)
+    a0, b0, a1, b1 = (points.take(np.arange(m)) for points in (a0, b0, a1, b1))
+    noise = 0.5 * (_distance(a0, b0) ** 2 + _distance(a1, b1) ** 2)
+    return float(_distance(a0, b1) ** 2 - noise)
 
 
-def _margin(a: _Half, b: _Half, code: int) -> float:
+def _distance(a: LabelledPoints, b: LabelledPoints) -> float:
+    return wasserstein(a.features, b.features, 2.0, a.weights, b.weights)
+
+
+def _margin(a: LabelledPoints, b: LabelledPoints, code: int) -> float:
     own = a.of_class(code)
     others = np.concatenate([a.features[a.codes != code], b.features[b.codes != code]])
     if len(own) < _FEWEST or len(others) == 0:
         return float("nan")
-    return float(0.5 * np.median(cdist(own, others).min(axis=1)))
+    return 0.5 * quantile(cdist(own.features, others).min(axis=1), 0.5, own.weights)
 
 
-def _jumped(a0: _Half, b0: _Half, b1: _Half, margins: list[float]) -> float:
+def _jumped(a0: LabelledPoints, b0: LabelledPoints, b1: LabelledPoints, margins: list[float]) -> float:
     known = [margin for margin in margins if np.isfinite(margin)]
-    noise = float(np.quantile(cdist(b0.features, a0.features).min(axis=1), 1.0 - _TAIL))
+    noise = quantile(cdist(b0.features, a0.features).min(axis=1), 1.0 - _TAIL, b0.weights)
     reach = noise + (float(np.median(known)) if known else 0.0)
-    return float((cdist(b1.features, a0.features).min(axis=1) > reach).mean())
+    return mean(cdist(b1.features, a0.features).min(axis=1) > reach, b1.weights)
 
 
-def _crossing(a: _Half, b: _Half) -> float:
-    plan = transport(a.features, b.features)
+def _crossing(a: LabelledPoints, b: LabelledPoints) -> float:
+    plan = transport(a.features, b.features, a.weights, b.weights)
     return float(plan.mass[a.codes[plan.rows] != b.codes[plan.cols]].sum())

@@ -11,7 +11,7 @@ import numpy as np
 from gradapt.trust.proportions import ProportionShift
 from gradapt.trust.step_check import StepCheck
 
-__all__ = ["Advice", "Verdict", "judge"]
+__all__ = ["Advice", "Verdict", "advise"]
 
 # A quarter of the margin: such a shift is not worth following, whatever the noise.
 _NEGLIGIBLE_DRIFT = 0.25**2
@@ -19,7 +19,7 @@ _NEGLIGIBLE_DRIFT = 0.25**2
 _LARGEST_RATIO = 1.0
 # More samples than this beyond noise and margin: part of the domain came from nowhere.
 _LARGEST_JUMPED = 0.05
-# A plan that carries most of its mass across classes leads generated domains astray.
+# A plan that carries most of its mass across classes mixes the classes of generated domains.
 _LARGEST_CROSSING = 0.5
 # Share of samples that may change class in one step.
 _LARGEST_PROPORTION_CHANGE = 0.2
@@ -75,7 +75,7 @@ class Verdict:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON; numbers that are not known are None."""
-        plain = {
+        plain: dict[str, Any] = {
             "advice": self.advice.value,
             "trusted": self.trusted,
             "reasons": list(self.reasons),
@@ -86,9 +86,7 @@ class Verdict:
             "from_source": [asdict(step) for step in self.from_source],
             "proportions": [asdict(shift) for shift in self.proportions],
         }
-        cleaned = _without_nan(plain)
-        assert isinstance(cleaned, dict)
-        return cleaned
+        return {key: _without_nan(value) for key, value in plain.items()}
 
     def __str__(self) -> str:
         head = self.advice.value
@@ -97,7 +95,7 @@ class Verdict:
         return "\n".join([head, *(f"  - {reason}" for reason in self.reasons)])
 
 
-def judge(
+def advise(
     steps: tuple[StepCheck, ...],
     from_source: tuple[StepCheck, ...],
     noise_drift: float,
@@ -157,7 +155,7 @@ def _trouble(step: StepCheck) -> tuple[Advice, str] | None:
     if step.jumped > _LARGEST_JUMPED:
         return Advice.GET_LABELS, (
             f"{100 * step.jumped:.0f} % of the samples lie far from everything before, while the rest stays: "
-            "not a gradual shift, and no path leads there"
+            "not a gradual shift, and no path goes there"
         )
     if step.proportion_change > _LARGEST_PROPORTION_CHANGE:
         return Advice.GET_LABELS, (

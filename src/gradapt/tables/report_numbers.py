@@ -7,17 +7,27 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradapt.domains import Domain, DomainSequence
+from gradapt.domains import Domain, DomainSequence, is_tensor
 from gradapt.learners import Learner
 from gradapt.seeds import derive_seed
 from gradapt.transport import Plan, transport, wasserstein
 
-__all__ = ["confidence_histogram", "domain_distances", "flat_map", "what_moved"]
+__all__ = ["as_array", "confidence_histogram", "domain_distances", "flat_map", "what_moved"]
 
 _MAP_SAMPLES = 200
 _PLAN_SAMPLES = 1_000
 _PLAN_LINES = 300
 _MOST_FEATURES = 50
+
+
+def as_array(domain: Domain) -> NDArray[np.float64]:
+    """Samples of a domain, wherever they are, as a table of numbers.
+
+    >>> as_array(Domain([[0.0, 1.0]])).tolist()
+    [[0.0, 1.0]]
+    """
+    samples = domain.matrix()
+    return np.asarray(samples.detach().cpu() if is_tensor(samples) else samples, dtype=np.float64)
 
 
 def domain_distances(domains: list[Domain], seed: int) -> NDArray[np.float64]:
@@ -140,7 +150,7 @@ def _two_samples(domain: Domain, most: int, seed: int) -> tuple[NDArray[np.float
         rows = rng.choice(n, 2 * size, replace=n < 2 * size)
     else:
         rows = rng.choice(n, 2 * size, p=domain.weights)
-    samples = np.asarray(domain.samples, dtype=np.float64).reshape(n, -1)
+    samples = as_array(domain)
     return samples[rows[:size]], samples[rows[size:]]
 
 

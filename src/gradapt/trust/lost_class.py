@@ -7,27 +7,29 @@ that the two agree. The shares of the classes still show it.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gradapt.domains import DomainSequence
 from gradapt.learners import Learner
+from gradapt.trust.view import PathView
+from gradapt.trust.weighted import class_shares
 
 __all__ = ["lost_class"]
 
 # A class counts where it has at least this share of the labelled rows.
 _SMALLEST_SHARE = 0.02
-# It is lost where the adapted model gives it less than this part of what source rows and source model give it.
+# It is lost where a model gives it less than this part of its share in the source, and the adapted model
+# less than this part of what the source model gives it.
 _REMAINING = 0.25
 
 
-def lost_class(source: Learner, adapted: Learner, sequence: DomainSequence) -> str | None:
+def lost_class(view: PathView, source: Learner, adapted: Learner) -> str | None:
     """A sentence on the class that adaptation lost, or None.
+
+    A class that the source model had lost on the target already is not lost by adaptation.
 
     Parameters
     ----------
+    view : PathView
     source, adapted : Learner
-    sequence : DomainSequence
-        Labelled source first, target last.
 
     Examples
     --------
@@ -39,16 +41,20 @@ def lost_class(source: Learner, adapted: Learner, sequence: DomainSequence) -> s
     >>> x, y = path.source.samples, path.source.labels
     >>> good = as_learner(LogisticRegression(), np.array([0, 1])).fit(x, y)
     >>> lost = as_learner(DummyClassifier(strategy="constant", constant=0), np.array([0, 1])).fit(x, y)
-    >>> lost_class(good, good, path) is None
-    True
-    >>> print(lost_class(good, lost, path)[:29])
+    >>> view = PathView.of(path, good)
+    >>> lost_class(view, good, good) is None, lost_class(view, lost, lost) is None
+    (True, True)
+    >>> print(lost_class(view, good, lost)[:29])
     adaptation lost the class '1'
     """
-    labels = sequence.source.labels
-    assert labels is not None
-    known = np.array([(labels == label).mean() for label in source.classes])
-    before, after = (_shares(learner, sequence) for learner in (source, adapted))
-    lost = (known >= _SMALLEST_SHARE) & (after < _REMAINING * np.minimum(known, before))
+    k = view.n_classes
+    known = class_shares(view.codes, k, view.weights(0))
+    before, after = (
+        class_shares(view.predicted(learner, view.last), k, view.weights(view.last)) for learner in (source, adapted)
+    )
+    lost = (
+        (known >= _SMALLEST_SHARE) & (before >= _REMAINING * known) & (after < _REMAINING * np.minimum(known, before))
+    )
     if not lost.any():
         return None
     worst = int(np.argmax(np.where(lost, known, -1.0)))
@@ -56,8 +62,3 @@ def lost_class(source: Learner, adapted: Learner, sequence: DomainSequence) -> s
         f"adaptation lost the class {str(source.classes[worst])!r}: {100 * known[worst]:.0f} % of the labelled rows, "
         f"{100 * before[worst]:.0f} % of today's rows by the old model, {100 * after[worst]:.1f} % by the adapted one"
     )
-
-
-def _shares(learner: Learner, sequence: DomainSequence) -> NDArray[np.float64]:
-    codes = learner.logits(sequence.target.samples).argmax(axis=1)
-    return np.bincount(codes, minlength=len(learner.classes)) / len(codes)

@@ -7,17 +7,18 @@ from functools import cached_property
 from typing import Any
 
 from gradapt.learners import Learner
-from gradapt.trust.accuracy import AccuracyEstimate, PreparedEstimator, predictions, spread
+from gradapt.trust.accuracy import AccuracyEstimate, PreparedEstimator, spread
 from gradapt.trust.agreement import Agreement
-from gradapt.trust.carried import CarriedLabels
+from gradapt.trust.carried import CarriedAgreement
 from gradapt.trust.view import PathView
+from gradapt.trust.weighted import effective_size, mean
 
-__all__ = ["BestWitness"]
+__all__ = ["CarriedOrAgreement"]
 
 
 @dataclass(frozen=True)
-class BestWitness:
-    """Asks `CarriedLabels`, or `Agreement` where carried labels fail on the source or lose a class on the way.
+class CarriedOrAgreement:
+    """`CarriedAgreement`, or `Agreement` where carried labels fail on the source or lose a class on the way.
 
     In the second case nothing speaks for the labels that adaptation changed: an adapted model is
     credited with the source model's estimate where it says the same, and with chance where it
@@ -25,32 +26,31 @@ class BestWitness:
 
     Parameters
     ----------
-    first : CarriedLabels
-    otherwise : Agreement
+    carried : CarriedAgreement
+    agreement : Agreement
     """
 
-    first: CarriedLabels = field(default_factory=CarriedLabels)
-    otherwise: Agreement = field(default_factory=Agreement)
+    carried: CarriedAgreement = field(default_factory=CarriedAgreement)
+    agreement: Agreement = field(default_factory=Agreement)
 
     def prepare(self, view: PathView) -> PreparedEstimator:
         """Calibrate the first and, only for domains where it is not reliable, the other."""
-        return _Best(view, self.first.prepare(view), self.otherwise)
+        return _Prepared(view, self.carried.prepare(view), self.agreement)
 
 
 @dataclass(eq=False)
-class _Best:
+class _Prepared:
     view: PathView
     carried: Any
-    otherwise: Agreement
+    agreement: Agreement
 
     @cached_property
     def unproven(self) -> _Unproven:
-        return _Unproven(self.view, self.otherwise.prepare(self.view))
+        return _Unproven(self.view, self.agreement.prepare(self.view))
 
     def estimate(self, learner: Learner, number: int, *, adapted: bool) -> AccuracyEstimate:
-        witness = self.carried if self.carried.reliable_at(number) else self.unproven
-        estimate: AccuracyEstimate = witness.estimate(learner, number, adapted=adapted)
-        return estimate
+        chosen: PreparedEstimator = self.carried if self.carried.reliable_at(number) else self.unproven
+        return chosen.estimate(learner, number, adapted=adapted)
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,12 +59,13 @@ class _Unproven:
     agreement: PreparedEstimator
 
     def estimate(self, learner: Learner, number: int, *, adapted: bool) -> AccuracyEstimate:
-        before = replace(self.agreement.estimate(self.view.learner, number, adapted=False), reliable=False)
-        own = predictions(learner, self.view, number)
-        same = float((own == predictions(self.view.learner, self.view, number)).mean())
         if not adapted:
             return replace(self.agreement.estimate(learner, number, adapted=False), reliable=False)
+        before = self.agreement.estimate(self.view.learner, number, adapted=False)
+        own, weights = self.view.predicted(learner, number), self.view.weights(number)
+        same = mean(own == self.view.predicted(self.view.learner, number), weights)
         chance = (1.0 - before.value) / (self.view.n_classes - 1)
         value = before.value * same + chance * (1.0 - same)
-        width = 0.5 * (before.high - before.low) + 0.5 * (1.0 - same) + spread((same, len(own)))
+        sampling = spread((same, effective_size(len(own), weights)))
+        width = 0.5 * (before.high - before.low) + 0.5 * (1.0 - same) + sampling
         return AccuracyEstimate.around(value, width, "agreement, changes unproven", reliable=False)

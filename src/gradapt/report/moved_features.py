@@ -30,11 +30,11 @@ def feature_bars(shares: Sequence[tuple[str, float]]) -> Markup | None:
     if not shown:
         return None
     largest = max(shown[0][1], 1e-12)
-    room, pitch = WIDTH - 72.0, 36.0
+    space, pitch = WIDTH - 72.0, 36.0
     drawn = []
     for place, (name, share) in enumerate(shown):
         y = 6.0 + place * pitch
-        wide = max(room * max(share, 0.0) / largest, 1.0)
+        wide = max(space * max(share, 0.0) / largest, 1.0)
         words = name if len(name) <= 44 else name[:43] + "…"
         drawn.append(tag("text", tag("title", name), words, class_="name", x=0, y=y + 11))
         drawn.append(tag("rect", class_="bar given", x=0, y=y + 17, width=wide, height=9, rx=1.5))

@@ -1,0 +1,68 @@
+"""What `gradapt check` prints, and `gradapt adapt` before it adapts: the same text from the same numbers."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+from gradapt.cli.text import printable, text_table
+
+__all__ = ["accuracy_line", "check_text", "show_warnings"]
+
+
+def check_text(summary: dict[str, Any]) -> str:
+    """The verdict with its reasons, every step, the old model's estimate, and what was left out of the table.
+
+    Parameters
+    ----------
+    summary : dict
+        From `gradapt.tables.check_summary`.
+    """
+    where = "" if summary["where"] is None else ": " + " -> ".join(summary["where"])
+    lines = [f"check: {summary['advice']}{where}"]
+    lines += [f"  - {reason}" for reason in summary["reasons"]]
+    lines += ["", "estimated accuracy of the old model (old), and after plain gradual self-training (new):"]
+    header = ["step", "shift", "/ margin", "jumped", "crossing", "old %", "new %"]
+    rows = [_row(*parts) for parts in zip(summary["steps"], summary["estimated_accuracy"], strict=True)]
+    lines += [text_table(header, rows), "", accuracy_line("old model", summary["accuracy"])]
+    lines += [f"note: {sentence}" for sentence in summary["sampled"]]
+    for column in summary["preprocessing"]:
+        if column["kind"] in ("dropped", "many categories"):
+            lines.append(f"column {column['column']!r}: {column['kind']}, {column['note']}")
+    return "\n".join(printable(line) for block in lines for line in block.split("\n"))
+
+
+def accuracy_line(name: str, guess: dict[str, Any]) -> str:
+    """An estimate of accuracy in a line."""
+    doubt = "" if guess["reliable"] else ", not reliable"
+    return (
+        f"{name}: estimated accuracy {100 * guess['estimate']:.1f} % "
+        f"({100 * guess['low']:.1f} .. {100 * guess['high']:.1f}; {guess['estimator']}{doubt})"
+    )
+
+
+def show_warnings(messages: Iterable[str]) -> None:
+    """Warnings of other libraries, a line each on stderr."""
+    for message in messages:
+        print(f"gradapt: warning: {printable(message)}", file=sys.stderr)
+
+
+def _row(step: dict[str, Any], accuracy: dict[str, Any]) -> list[str]:
+    return [
+        f"{step['before']} -> {step['after']}",
+        _number(step["shift"], ".3g"),
+        _number(step["ratio"], ".2f"),
+        f"{100 * step['jumped']:.0f} %",
+        f"{100 * step['crossing']:.0f} %",
+        _interval(accuracy["before"]),
+        _interval(accuracy["after"]),
+    ]
+
+
+def _number(value: float | None, form: str) -> str:
+    return "-" if value is None else format(value, form)
+
+
+def _interval(guess: dict[str, Any]) -> str:
+    return f"{100 * guess['value']:.0f} ({100 * guess['low']:.0f}..{100 * guess['high']:.0f})"

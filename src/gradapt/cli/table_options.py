@@ -1,0 +1,166 @@
+"""The options of `gradapt check` and `gradapt adapt`, declared once: from words to a table and settings."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gradapt.cli.parsing import Fail, at_least
+
+if TYPE_CHECKING:
+    from gradapt.tables import Settings
+
+__all__ = ["UNTRUSTED", "declare_table", "settings_of"]
+
+# Exit code with --fail-on untrusted.
+UNTRUSTED = 3
+
+
+def declare_table(parser: argparse.ArgumentParser) -> None:
+    """Every option that says which table to read and how to go about it."""
+    parser.add_argument(
+        "tables",
+        nargs="+",
+        type=Path,
+        metavar="TABLE",
+        help="CSV or Parquet file, several of them, or a folder of images with a CSV",
+    )
+    parser.add_argument("--label", required=True, help="column of the labels; only those of the first window are used")
+    parser.add_argument(
+        "--order", help="column that orders the rows; @row: their position; @file: one snapshot per file, in order"
+    )
+    _declare_windows(parser.add_argument_group("windows", "one of these; five equally filled windows by default"))
+    _declare_model(parser.add_argument_group("model"))
+    _declare_adaptation(
+        parser.add_argument_group("adaptation", "what adapt does after the check; check takes the same line")
+    )
+    output = parser.add_argument_group("output")
+    output.add_argument("--json", action="store_true", dest="as_json", help="print the result as JSON")
+    output.add_argument(
+        "--fail-on",
+        choices=("never", "untrusted"),
+        default="never",
+        help=f"'untrusted': leave with code {UNTRUSTED} if not trusted [%(default)s]",
+    )
+
+
+def _declare_windows(group: Any) -> None:
+    group.add_argument("--windows", type=at_least(2), metavar="N", help="number of equally filled windows")
+    group.add_argument(
+        "--window-by",
+        metavar="PERIOD",
+        help="hour, day, week, month, quarter or year of a date column; value: each value",
+    )
+    group.add_argument(
+        "--by-value", action="store_const", const="value", dest="window_by", help="the same as --window-by value"
+    )
+    group.add_argument("--given", metavar="VALUES", help="values of the order column at which windows begin: 1990,2000")
+
+
+def _declare_model(group: Any) -> None:
+    group.add_argument(
+        "--model", default="logistic", help="logistic, forest, boosting, mlp, or PATH.py:NAME [%(default)s]"
+    )
+    group.add_argument("--encoder", default="none", help="none, pca:32 (or another number), or mlp [%(default)s]")
+    group.add_argument("--seed", type=int, default=0, help="seed of every random choice [%(default)s]")
+    group.add_argument(
+        "--training-rows",
+        type=at_least(10),
+        default=20_000,
+        metavar="N",
+        help="rows of each window to train on [%(default)s]",
+    )
+    group.add_argument(
+        "--transport-rows",
+        type=at_least(10),
+        default=2_000,
+        metavar="N",
+        help="rows of each window for transport and checks [%(default)s]",
+    )
+
+
+def _declare_adaptation(group: Any) -> None:
+    group.add_argument(
+        "--method", choices=("goat", "gst", "direct", "source"), default="goat", help="how to adapt [%(default)s]"
+    )
+    group.add_argument(
+        "--generated",
+        type=_generated,
+        default=None,
+        metavar="auto|K",
+        help="domains generated between two neighbouring windows. auto: 0 to 4 are tried and chosen from without "
+        "labels; where that would take too long, by a rule from the check [auto]",
+    )
+    group.add_argument(
+        "--keep",
+        choices=("better", "adapted"),
+        default="better",
+        help="'better': the old model where the check advises against adapting, where a class was lost, or where "
+        "adaptation is estimated to hurt [%(default)s]",
+    )
+
+
+def settings_of(chosen: argparse.Namespace, fail: Fail) -> Settings:
+    """The settings that the options ask for; what could not be stored later is refused here."""
+    words = _one_window_rule(chosen, fail)
+    by_file = chosen.order == "@file" or (chosen.order is None and len(chosen.tables) > 1)
+    if chosen.order is None and not by_file:
+        fail("one table needs --order COLUMN, or --order @row for the order of its rows")
+    from gradapt.tables import Keep, Limits, Settings
+    from gradapt.tables.model_file import check_storable
+    from gradapt.tables.models import encoder_from_word, method_from_word, model_from_word
+
+    settings = Settings(
+        label=chosen.label,
+        order=_order(chosen.order, by_file),
+        windows=_windows(words, by_file),
+        model=model_from_word(chosen.model),
+        encoder=encoder_from_word(chosen.encoder),
+        method=method_from_word(chosen.method),
+        n_generated=chosen.generated,
+        keep=Keep(chosen.keep),
+        seed=chosen.seed,
+        limits=Limits(chosen.training_rows, chosen.transport_rows),
+    )
+    check_storable(settings.model)
+    return settings
+
+
+def _generated(word: str) -> int | None:
+    if word == "auto":
+        return None
+    if not word.isdecimal():
+        raise argparse.ArgumentTypeError(f"must be 'auto' or a whole number, got {word!r}")
+    return int(word)
+
+
+def _one_window_rule(chosen: argparse.Namespace, fail: Fail) -> tuple[str, Any] | None:
+    rules = (("windows", chosen.windows), ("window-by", chosen.window_by), ("given", chosen.given))
+    asked = [(name, value) for name, value in rules if value is not None]
+    if len(asked) > 1:
+        fail(f"--{asked[0][0]} and --{asked[1][0]} exclude each other")
+    return asked[0] if asked else None
+
+
+def _order(word: str | None, by_file: bool) -> Any:
+    from gradapt.tables import Column, FilePosition, RowPosition
+
+    if by_file or word is None:
+        return FilePosition()
+    return RowPosition() if word == "@row" else Column(word)
+
+
+def _windows(words: tuple[str, Any] | None, by_file: bool) -> Any:
+    from gradapt.domains import ByEdges, ByQuantile, ByValue
+    from gradapt.tables import ByCalendar
+    from gradapt.tables.windowing import parse_values
+
+    if words is None:
+        return ByValue() if by_file else ByQuantile(5)
+    rule, value = words
+    if rule == "windows":
+        return ByQuantile(value)
+    if rule == "given":
+        return ByEdges(parse_values(value))
+    return ByValue() if value == "value" else ByCalendar(value)

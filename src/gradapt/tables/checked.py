@@ -1,0 +1,105 @@
+"""What `gradapt check` does and `gradapt adapt` begins with: read, cut, preprocess, train, and say what lies ahead."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from gradapt.learners import Learner, as_learner
+from gradapt.tables.models import make_model, model_from_word
+from gradapt.tables.prepare import Prepared, prepare
+from gradapt.tables.read import Table, table_of
+from gradapt.tables.settings import Settings
+from gradapt.trust import Decision, PathView, assess
+
+__all__ = ["Checked", "Progress", "check_frame", "check_table", "recorded"]
+
+# Called with the name of a stage, how much of it is done and how much there is.
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Checked:
+    """A table that was read and looked at, with its source model; nothing is adapted yet.
+
+    Attributes
+    ----------
+    settings : Settings
+    table : Table
+    prepared : Prepared
+    source : Learner
+        Trained on the first window.
+    view : PathView
+        What the decision was made on; the one after adapting is made on the same.
+    decision : Decision
+        Verdict and estimates before adapting.
+    warnings : tuple of str
+    """
+
+    settings: Settings
+    table: Table
+    prepared: Prepared
+    source: Learner
+    view: PathView
+    decision: Decision
+    warnings: tuple[str, ...]
+
+
+def check_frame(frame: Any, settings: Settings, progress: Progress | None = None) -> Checked:
+    """`check_table` for a data frame: pandas, polars or pyarrow.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from gradapt.datasets.toy import moving_gaussians
+    >>> from gradapt.tables import Column, Settings
+    >>> X, y, year = moving_gaussians((0, 0.5, 1.0)).as_samples()
+    >>> table = pd.DataFrame(X).assign(kind=y, year=year)
+    >>> check_frame(table, Settings(label="kind", order=Column("year"))).decision.verdict.advice.value
+    'adapt'
+    """
+    return check_table(table_of(frame), settings, progress)
+
+
+def check_table(table: Table, settings: Settings, progress: Progress | None = None) -> Checked:
+    """Read, cut and preprocess a table, train the source model, and say whether the drift can be followed.
+
+    Parameters
+    ----------
+    table : Table
+    settings : Settings
+    progress : callable, optional
+        Called with stage, done and total.
+    """
+    report = progress or (lambda stage, done, total: None)
+    with recorded() as messages:
+        report("read", 0, 1)
+        prepared = prepare(table, settings)
+        report("read", 1, 1)
+        report("check", 0, 1)
+        source = _source_model(prepared, settings)
+        view = settings.gate.view(prepared.sample, source)
+        decision = assess(view, source, gate=settings.gate)
+        report("check", 1, 1)
+    return Checked(settings, table, prepared, source, view, decision, tuple(messages))
+
+
+@contextmanager
+def recorded() -> Iterator[list[str]]:
+    """The first line of every warning that is given inside, each once; complete when the block has ended."""
+    messages: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield messages
+    messages += dict.fromkeys(str(warning.message).splitlines()[0] for warning in caught)
+
+
+def _source_model(prepared: Prepared, settings: Settings) -> Learner:
+    """The model of the settings, trained on the labelled rows of the first window."""
+    sample, source = prepared.sample.source, prepared.training.source
+    classifier = model_from_word("logistic") if settings.model is None else settings.model
+    model = make_model(classifier, settings.encoder, len(sample), sample.samples.shape[1], settings.seed)
+    return as_learner(model, source.classes).fit(source.samples, source.codes())

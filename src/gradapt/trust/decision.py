@@ -1,0 +1,99 @@
+"""`Decision`: what is known about an adaptation without target labels, and which model to use."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Literal
+
+from gradapt.trust.accuracy import AccuracyEstimate
+from gradapt.trust.along import DomainAccuracy
+from gradapt.trust.verdict import Advice, Verdict
+
+__all__ = ["Decision", "Keep", "Kept", "decided"]
+
+Kept = Literal["source", "adapted"]
+
+
+class Keep(Enum):
+    """Which model to keep: the better one by all that is known, or the adapted one in any case."""
+
+    BETTER = "better"
+    ADAPTED = "adapted"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Answer of `gradapt.trust.assess` and of `Gate.decide`.
+
+    Attributes
+    ----------
+    verdict : Verdict
+        What the check of the path says.
+    before : AccuracyEstimate
+        Of the source model on the target.
+    after : AccuracyEstimate or None
+        Of the adapted model on the target; None where nothing was adapted. Not reliable where a class was lost.
+    along : tuple of DomainAccuracy
+        Estimates on the domains after the source, of the source model and of the students.
+        Before adapting, the students are those of plain gradual self-training.
+    lost : str or None
+        The class that adaptation lost, in words.
+    kept : str
+        ``source`` or ``adapted``.
+    reasons : tuple of str
+        Why this model is kept, the deciding reason first.
+    n_generated : int
+        Domains that were generated between two neighbours.
+    """
+
+    verdict: Verdict
+    before: AccuracyEstimate
+    after: AccuracyEstimate | None
+    along: tuple[DomainAccuracy, ...]
+    lost: str | None
+    kept: Kept
+    reasons: tuple[str, ...]
+    n_generated: int = 0
+
+    @property
+    def keep_source(self) -> bool:
+        """Whether the source model is the one to use."""
+        return self.kept == "source"
+
+    @property
+    def estimate(self) -> AccuracyEstimate:
+        """Estimated accuracy of the kept model on the target."""
+        return self.before if self.keep_source or self.after is None else self.after
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the path was followed as the verdict advises, and the adapted model is the one to use."""
+        filled = self.verdict.advice is Advice.GENERATE and self.n_generated > 0
+        return (self.verdict.trusted or filled) and not self.keep_source
+
+    @property
+    def sentence(self) -> str:
+        """The decision and its deciding reason in words."""
+        return f"{self.reasons[0]}; the {self.kept} model is kept"
+
+
+def decided(
+    verdict: Verdict, before: AccuracyEstimate, after: AccuracyEstimate | None, lost: str | None, keep: Keep
+) -> tuple[Kept, tuple[str, ...]]:
+    """Which model to keep and why: the verdict's veto, then a lost class, then the estimates."""
+    if after is None:
+        return "source", ("no adaptation was asked for",)
+    estimates = (
+        f"estimated target accuracy by {after.method}: {100 * before.value:.1f} % before and "
+        f"{100 * after.value:.1f} % after adaptation"
+    )
+    against = []
+    if verdict.advice in (Advice.DO_NOT_ADAPT, Advice.GET_LABELS):
+        against.append(f"the check advises: {verdict.advice.value}")
+    if lost is not None:
+        against.append(lost)
+    if keep is Keep.ADAPTED:
+        return "adapted", ("; ".join(["the adapted model was asked for in any case", *against, estimates]),)
+    worse = after.value < before.value
+    return "source" if against or worse else "adapted", (*against, estimates)
