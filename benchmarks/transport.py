@@ -115,22 +115,22 @@ def measure_conv(n: int) -> Record:
     import ot
 
     from gradapt.transport import Exact, Problem
-    from gradapt.transport.certify import certify
-    from gradapt.transport.products import ProductForm
+    from gradapt.transport.problem.certificate import certify
+    from gradapt.transport.solvers.float32_products import Products
 
     warm_up()
     x0, x1 = (x.numpy() for x in conv_features(n))
     Exact(device="cpu").solve(Problem.of(x0[:400], x1[:400]))
-    stored = ProductForm.stored
+    stored = Products.stored
     inside: list[float] = []
 
-    def timed(form: ProductForm) -> Any:
+    def timed(form: Products) -> Any:
         start = time.perf_counter()
         kept = stored(form)
         inside.append(time.perf_counter() - start)
         return kept
 
-    ProductForm.stored = timed  # type: ignore[method-assign]
+    Products.stored = timed  # type: ignore[method-assign]
     start = time.perf_counter()
     product = x0 @ x1.T
     one_product = time.perf_counter() - start
@@ -189,12 +189,13 @@ def bound_on_gpu(x0: np.ndarray, x1: np.ndarray, sub: int) -> float:
     import torch
 
     from gradapt.transport import Exact, Problem
-    from gradapt.transport.bounds import transform_bound
-    from gradapt.transport.certify import dual_bound
+    from gradapt.transport.problem.certificate import dual_bound
+    from gradapt.transport.problem.feasible import transform_bound
 
     y0, y1 = torch.from_numpy(x0).cuda(), torch.from_numpy(x1).cuda()
     v = Exact().solve(Problem.of(y1[:sub], y0[:sub])).potential0
-    _, u = transform_bound(Problem.of(y1[:sub], y0), np.arange(sub), v, 0.0)
+    part = Problem.of(y1[:sub], y0)
+    _, u = transform_bound(part.table(), np.arange(sub), v, (part.weights0, part.weights1), 0.0)
     return dual_bound(Problem.of(y0, y1), u)
 
 
@@ -232,7 +233,7 @@ def measure_gpu(sizes: list[int]) -> list[Record]:
     import torch
 
     from gradapt.transport import Exact, Problem, transport
-    from gradapt.transport.certify import certify
+    from gradapt.transport.problem.certificate import certify
 
     records: list[Record] = []
     transport(*(torch.from_numpy(x).cuda() for x in mixture(2000, 2000)), solver=Exact())

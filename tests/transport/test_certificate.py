@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from gradapt.transport import Exact, Problem, Solution, solve
-from gradapt.transport import bounds as bounds_module
-from gradapt.transport.bounds import gamma, transform_bound
-from gradapt.transport.certify import certify, dual_bound
+from gradapt.transport.problem import squared_distances
+from gradapt.transport.problem.certificate import certify, dual_bound
+from gradapt.transport.problem.cost_table import gamma
+from gradapt.transport.problem.feasible import transform_bound
 
 
 @pytest.fixture(params=[3, 60])
@@ -89,11 +90,12 @@ def test_products_bound_the_exact_transform_from_below(
     monkeypatch: pytest.MonkeyPatch, wanted: float, offset: float
 ) -> None:
     """Compared in rational arithmetic: the bound never exceeds the truth and hardly falls below it."""
-    monkeypatch.setattr(bounds_module, "PRODUCT_WORK", 0.0)
+    monkeypatch.setattr(squared_distances, "DIRECT_WORK", 0.0)
     rng = np.random.default_rng(1)
     x0, x1 = rng.standard_normal((12, 5)) + offset, rng.standard_normal((9, 5)) + offset
     u = rng.standard_normal(12)
-    lowered, bound = transform_bound(Problem.of(x0, x1), np.arange(12), u, wanted)
+    weights = np.full(12, 1 / 12), np.full(9, 1 / 9)
+    lowered, bound = transform_bound(Problem.of(x0, x1).table(), np.arange(12), u, weights, wanted)
     assert (lowered <= u).all()
     for j in range(9):
         costs = [sum((Fraction(a) - Fraction(b)) ** 2 for a, b in zip(x, x1[j], strict=True)) for x in x0]
@@ -103,7 +105,7 @@ def test_products_bound_the_exact_transform_from_below(
 
 
 def test_close_pairs_sharpen_the_bound_of_nearly_equal_clouds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bounds_module, "PRODUCT_WORK", 0.0)
+    monkeypatch.setattr(squared_distances, "DIRECT_WORK", 0.0)
     rng = np.random.default_rng(2)
     x0 = rng.standard_normal((80, 10))
     problem = Problem.of(x0, x0[::-1] + 1e-9 * rng.standard_normal((80, 10)))

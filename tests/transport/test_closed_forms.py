@@ -21,7 +21,7 @@ from gradapt.transport import (
     transport,
     wasserstein,
 )
-from gradapt.transport.certify import moment_bound
+from gradapt.transport.problem.certificate import moment_bound
 
 
 @given(st.integers(0, 10_000), st.integers(1, 40), st.sampled_from([1, 2, 3.5]))

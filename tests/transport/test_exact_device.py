@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from gradapt.errors import InputError, SolverError
-from gradapt.transport import Exact, PowerMetric, Problem, device_assignment, solve, transport
-from gradapt.transport import exact as exact_module
-from gradapt.transport import simplex as simplex_module
-from gradapt.transport.bounds import transform_bound
-from gradapt.transport.certify import certify
-from gradapt.transport.device_assignment import assign_on_device
+from gradapt.transport import Exact, PowerMetric, Problem, solve, transport
+from gradapt.transport.problem.certificate import certify
+from gradapt.transport.problem.feasible import transform_bound
+from gradapt.transport.solvers import column_generation
+from gradapt.transport.solvers import exact as exact_module
 
 torch = pytest.importorskip("torch")
 
@@ -38,7 +37,7 @@ def problem_of(kind: str, n: int) -> Problem:
 @pytest.mark.parametrize("n", [2, 30, 400])
 def test_same_optimum_as_on_the_processor(kind: str, n: int) -> None:
     problem = problem_of(kind, n)
-    solution = assign_on_device(problem, "cpu")
+    solution = Exact().solve(problem.to_device("cpu"))
     certificate = certify(problem, solution, 0.0)
     reference = solve(problem, Exact(device="cpu"))
     assert certificate.primal == pytest.approx(reference.cost, rel=1e-9)
@@ -75,8 +74,9 @@ def test_the_whole_way_on_tensors() -> None:
 def test_the_bound_on_tensors_is_the_bound_on_arrays() -> None:
     problem = problem_of("plain", 200)
     u = np.random.default_rng(0).standard_normal(200)
-    here = transform_bound(problem, np.arange(200), u, 0.0)
-    there = transform_bound(problem.to_device("cpu"), np.arange(200), u, 0.0)
+    weights = problem.weights0, problem.weights1
+    here = transform_bound(problem.table(), np.arange(200), u, weights, 0.0)
+    there = transform_bound(problem.to_device("cpu").table(), np.arange(200), u, weights, 0.0)
     for a, b in zip(here, there, strict=True):
         np.testing.assert_allclose(a, b, atol=1e-12)
 
@@ -86,15 +86,22 @@ def test_a_device_refuses_what_it_cannot_do() -> None:
         transport(np.zeros((3, 1)), np.ones((2, 1)), solver=Exact(device="cuda"), cost=PowerMetric(p=1))
 
 
-def test_without_pot_a_linear_programme_takes_over(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("place", ["host", "device"])
+@pytest.mark.parametrize(("n", "m"), [(12, 9), (40, 40), (120, 80)])
+def test_without_numba_scipy_takes_over(monkeypatch: pytest.MonkeyPatch, n: int, m: int, place: str) -> None:
     rng = np.random.default_rng(1)
-    problem = Problem.of(rng.standard_normal((12, 2)), rng.standard_normal((9, 2)), rng.random(12))
+    weights = None if n == m else rng.random(n)
+    problem = Problem.of(rng.standard_normal((n, 2)), rng.standard_normal((m, 2)), weights)
     reference = solve(problem, Exact()).cost
+    if place == "device":
+        problem = problem.to_device("cpu")
+    monkeypatch.setattr(exact_module, "DENSE_PAIRS", 1000)
+    monkeypatch.setattr(exact_module, "_compiled", lambda: False)
     monkeypatch.setitem(sys.modules, "ot", None)
+    monkeypatch.setitem(sys.modules, "gradapt.transport.kernels.simplex_loops", None)
     plan = solve(problem, Exact())
     assert plan.cost == pytest.approx(reference, rel=1e-9)
     assert plan.certificate.proves_optimal()
-    assert simplex_module.priced_simplex is not None
 
 
 @pytest.mark.gpu
@@ -108,15 +115,15 @@ def test_on_a_gpu() -> None:
 
 
 def test_a_search_that_does_not_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(device_assignment, "_ROUNDS", 1)
-    monkeypatch.setattr(device_assignment, "_CANDIDATES", 1)
+    monkeypatch.setattr(column_generation, "_MOST_ROUNDS", 1)
+    monkeypatch.setattr(exact_module, "CANDIDATES", 1)
     with pytest.raises(SolverError, match="did not end in 1 rounds"):
-        assign_on_device(problem_of("plain", 400), "cpu")
+        Exact().solve(problem_of("plain", 400).to_device("cpu"))
 
 
 def test_costs_that_do_not_fit_are_left_to_the_processor(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = problem_of("plain", 30)
     best = solve(problem, Exact(device="cpu")).cost
     monkeypatch.setattr(exact_module, "fits_on_device", lambda problem: False)
-    monkeypatch.setattr(exact_module, "assign_on_device", lambda *args: pytest.fail("held the costs on the device"))
+    monkeypatch.setattr(exact_module, "Matching", lambda *args: pytest.fail("held the costs on the device"))
     assert solve(problem.to_device("cpu"), Exact()).cost == pytest.approx(best, rel=1e-12)

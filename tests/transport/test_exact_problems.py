@@ -9,9 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from gradapt.transport import Exact, Precomputed, Problem, solve, transport
-from gradapt.transport import exact as exact_module
-from gradapt.transport.assignment import assign
-from gradapt.transport.lists import BlockCosts, StoredCosts
+from gradapt.transport.problem import squared_distances
+from gradapt.transport.solvers import exact as exact_module
+from gradapt.transport.solvers.auction import assign
+from gradapt.transport.solvers.candidate_lists import BlockCosts, StoredCosts
 
 
 def examples(count: int) -> settings:
@@ -78,8 +79,8 @@ def test_small_problems_match_pot(case) -> None:
 @pytest.fixture
 def no_small_problems(monkeypatch: pytest.MonkeyPatch) -> None:
     """Send even the smallest problem through the large problems' methods."""
-    monkeypatch.setattr(exact_module, "_SMALL_PAIRS", 0)
-    monkeypatch.setattr(exact_module, "_DENSE_PAIRS", 0)
+    monkeypatch.setattr(exact_module, "SMALL_PAIRS", 0)
+    monkeypatch.setattr(exact_module, "DENSE_PAIRS", 0)
 
 
 @pytest.mark.usefixtures("no_small_problems")
@@ -96,7 +97,7 @@ def test_large_methods_match_pot_on_small_problems(case) -> None:
 def test_float32_products_are_refined_to_the_exact_optimum(case) -> None:
     problem = Problem.of(*case)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(exact_module, "_DIRECT_WORK", -1.0)
+        patch.setattr(squared_distances, "DIRECT_WORK", -1.0)
         plan = solve(problem, Exact())
     assert_optimal(problem, plan)
 

@@ -94,7 +94,7 @@ def sized_problem(n: int, m: int, d: int, cost: object = None) -> Problem:
 
 
 def test_the_choice_goes_by_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gradapt.transport.automatic.gpu_available", lambda: False)
+    monkeypatch.setattr("gradapt.transport.problem.devices.gpu_available", lambda: False)
     assert isinstance(choose_solver(sized_problem(100_000, 100_000, 32)), Exact)
     assert isinstance(choose_solver(sized_problem(1_000_000, 1_000_000, 32)), Hierarchical)
     assert isinstance(choose_solver(sized_problem(900_000, 1_000_000, 32)), Hierarchical)
@@ -103,7 +103,7 @@ def test_the_choice_goes_by_size(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_estimates_grow_and_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gradapt.transport.automatic.gpu_available", lambda: False)
+    monkeypatch.setattr("gradapt.transport.problem.devices.gpu_available", lambda: False)
     small, large = (estimate(sized_problem(n, n, 256), Exact()) for n in (10_000, 50_000))
     assert 0.5 < small.seconds < 30
     assert large.seconds > 5 * small.seconds

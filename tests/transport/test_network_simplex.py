@@ -8,7 +8,8 @@ import pytest
 
 from gradapt.errors import SolverError
 
-network_simplex = pytest.importorskip("gradapt.transport.network_simplex")
+pytest.importorskip("numba")
+network_simplex = pytest.importorskip("gradapt.transport.solvers.network_simplex")
 
 
 def costs_of(kind: str, n: int, m: int, rng: np.random.Generator) -> np.ndarray:

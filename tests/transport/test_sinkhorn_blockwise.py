@@ -8,16 +8,15 @@ import numpy as np
 import pytest
 
 from gradapt.errors import SolverError
-from gradapt.transport import Exact, Problem, Sinkhorn, device_entropic, entropic, solve
-from gradapt.transport import problem as problem_module
-from gradapt.transport.blockwise import blockwise_sinkhorn
-from gradapt.transport.device_entropic import sinkhorn_on_device
-from gradapt.transport.problem import Solution
+from gradapt.transport import Exact, Problem, Sinkhorn, Solution, solve
+from gradapt.transport.problem import cost_table, devices
+from gradapt.transport.solvers import sinkhorn
 
 
 @pytest.fixture
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(problem_module, "_BLOCK_ENTRIES", 2000)
+    monkeypatch.setattr(cost_table, "BLOCK_ENTRIES", 2000)
+    monkeypatch.setattr(cost_table, "DEVICE_BLOCK_ENTRIES", 2000)
 
 
 @pytest.fixture
@@ -30,12 +29,12 @@ def problem() -> Problem:
 @pytest.mark.parametrize("place", ["host", "device in blocks", "device"])
 def test_same_cost_as_with_the_whole_matrix(problem: Problem, place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     whole = solve(problem, Sinkhorn(epsilon=0.02))
-    monkeypatch.setattr(entropic, "_DENSE_PAIRS", 0)
+    monkeypatch.setattr(sinkhorn, "_DENSE_PAIRS", 0)
     if place != "host":
         pytest.importorskip("torch")
         problem = problem.to_device("cpu")
     if place == "device in blocks":
-        monkeypatch.setattr(entropic, "fits_on_device", lambda problem: False)
+        monkeypatch.setattr(sinkhorn, "fits_on_device", lambda problem: False)
     blocks = solve(problem, Sinkhorn(epsilon=0.02))
     assert blocks.cost == pytest.approx(whole.cost, rel=0.02)
     assert blocks.certificate.marginal_error < 1e-12
@@ -49,20 +48,21 @@ def test_few_kept_entries_still_make_a_good_plan(place: str, monkeypatch: pytest
     rng = np.random.default_rng(1)
     problem = Problem.of(rng.standard_normal((400, 2)), 1.2 * rng.standard_normal((300, 2)) + 1.0)
     whole, best = solve(problem, Sinkhorn()), solve(problem, Exact())
-    monkeypatch.setattr(entropic, "_DENSE_PAIRS", 0)
+    monkeypatch.setattr(sinkhorn, "_DENSE_PAIRS", 0)
     if place.startswith("device"):
         pytest.importorskip("torch")
         problem = problem.to_device("cpu")
     if place.endswith("blocks"):
-        monkeypatch.setattr(entropic, "fits_on_device", lambda problem: False)
+        monkeypatch.setattr(sinkhorn, "fits_on_device", lambda problem: False)
     plan = solve(problem, Sinkhorn())
     assert best.cost < plan.cost < 1.01 * whole.cost
     assert plan.certificate.marginal_error < 1e-12
     assert len(plan.mass) <= 32 * 700 + 700
 
 
-def test_potentials_bound_the_cost(problem: Problem) -> None:
-    solution = blockwise_sinkhorn(problem, 0.05, 1e-6, 100)
+def test_potentials_bound_the_cost(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sinkhorn, "_DENSE_PAIRS", 0)
+    solution = Sinkhorn(epsilon=0.05).solve(problem)
     assert solution.potential0 is not None
     assert (solution.mass > 0).all()
     assert len(solution.mass) <= 32 * 160 + 160
@@ -71,8 +71,8 @@ def test_potentials_bound_the_cost(problem: Problem) -> None:
 def test_held_costs_give_the_entropic_plan_itself(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch")
     whole = solve(problem, Sinkhorn(epsilon=0.05, tolerance=1e-9)).todense()
-    monkeypatch.setattr(device_entropic, "_KEPT", 90)
-    held = sinkhorn_on_device(problem.to_device("cpu"), 0.05, 1e-6, 2_000)
+    monkeypatch.setattr(sinkhorn, "_KEPT", 90)
+    held = Sinkhorn(epsilon=0.05).solve(problem.to_device("cpu"))
     plan = np.zeros(problem.shape)
     plan[held.rows, held.cols] = held.mass
     assert np.abs(plan - whole).sum() < 1e-4
@@ -107,4 +107,4 @@ def test_no_plan_is_an_error(problem: Problem) -> None:
 
 def test_arrays_need_no_torch(problem: Problem, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    assert not device_entropic.fits_on_device(problem)
+    assert not devices.fits_on_device(problem)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from gradapt.errors import InputError
 from gradapt.learners.torch_pool import TrainerPool
-from gradapt.learners.torch_samples import as_rows, as_tensor, dtype_of, encode, logits
+from gradapt.learners.torch_samples import as_rows, as_tensor, dtype_of, encode, formed, logits
 from gradapt.learners.torch_training import Recipe, Trainer, seeded
 from gradapt.networks import INPUT, split
 from gradapt.seeds import derive_seed
@@ -129,7 +129,7 @@ class TorchLearner:
         # Whole networks and heads have different shapes; all of one kind in a family have the same.
         kind = "whole" if self.owner is not None else "head"
         trainer = self.trainers.get((purpose, kind), module, lambda own: Trainer(own, recipe))
-        rows = as_rows(samples, self.device, dtype_of(module))
+        rows = formed(as_rows(samples, self.device, dtype_of(module)))
         codes = torch.as_tensor(np.ascontiguousarray(labels), device=self.device)
         codes = codes.to(dtype_of(module) if codes.ndim == 2 else torch.int64)
         shares = None if weights is None else torch.as_tensor(weights, dtype=dtype_of(module), device=self.device)

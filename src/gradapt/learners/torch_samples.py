@@ -13,8 +13,10 @@ from torch import Tensor, nn
 from gradapt.domains import Interpolated
 from gradapt.errors import InputError
 
-__all__ = ["Samples", "Stored", "as_rows", "as_tensor", "dtype_of", "encode", "logits", "pick_device"]
+__all__ = ["Samples", "Stored", "as_rows", "as_tensor", "dtype_of", "encode", "formed", "logits", "pick_device"]
 
+# Rows on a geodesic are formed once for a whole training if they take no more bytes than this, else batch by batch.
+_FORMED_BYTES = 2**32
 # Forward passes without gradients take about this many input values at a time.
 _FORWARD_VALUES = 2**27
 
@@ -89,6 +91,14 @@ def as_rows(samples: Any, device: torch.device, dtype: torch.dtype = torch.float
         x0, x1 = as_tensor(samples.x0, device, dtype), as_tensor(samples.x1, device, dtype)
         return Interpolated.of(x0, x1, samples.rows, samples.cols, samples.position)
     return Stored(as_tensor(samples, device, dtype))
+
+
+def formed(samples: Samples) -> Samples:
+    """Rows that a training reads again and again: interpolated ones are formed at once where there is room."""
+    if not isinstance(samples, Interpolated):
+        return samples
+    n_bytes = len(samples) * samples.x0[0].nbytes
+    return Stored(samples.whole()) if n_bytes <= _FORMED_BYTES else samples
 
 
 def dtype_of(module: nn.Module) -> torch.dtype:

@@ -4,20 +4,21 @@ One verb, ``plan = transport(x0, x1, solver=...)``; solvers, costs, cutoffs and
 couplings are frozen values.
 """
 
-from gradapt.transport.approximate import LowRank, Sliced
-from gradapt.transport.automatic import Estimate, choose_solver, estimate
-from gradapt.transport.costs import CustomCost, PowerMetric, Precomputed, SquaredEuclidean
-from gradapt.transport.couplings import IndependentCoupling, OracleCoupling, RandomCoupling, UniformCoupling
 from gradapt.transport.cutoffs import ConfidenceCutoff, SmallValueCutoff, transported_confidence
 from gradapt.transport.distances import average_shift, distance_matrix, path_length, shifts, wasserstein
-from gradapt.transport.entropic import Greenkhorn, Sinkhorn
-from gradapt.transport.exact import Exact
 from gradapt.transport.geodesic import interpolate
-from gradapt.transport.hierarchical import Hierarchical
-from gradapt.transport.measure import PathShifts, measure_path
+from gradapt.transport.path_shifts import PathShifts, measure_path
 from gradapt.transport.plan import Certificate, Plan
 from gradapt.transport.problem import Problem, Solution, Solver
+from gradapt.transport.problem.costs import CustomCost, PowerMetric, Precomputed, SquaredEuclidean
 from gradapt.transport.solve import solve, transport
+from gradapt.transport.solvers.automatic import Estimate, choose_solver, estimate
+from gradapt.transport.solvers.couplings import IndependentCoupling, OracleCoupling, RandomCoupling, UniformCoupling
+from gradapt.transport.solvers.exact import Exact
+from gradapt.transport.solvers.hierarchical import Hierarchical
+from gradapt.transport.solvers.low_rank import LowRank
+from gradapt.transport.solvers.sinkhorn import Greenkhorn, Sinkhorn
+from gradapt.transport.solvers.sliced import Sliced
 
 __all__ = [
     "Certificate",

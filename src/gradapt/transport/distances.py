@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 from typing import Any
 
@@ -12,10 +13,10 @@ from scipy.sparse.csgraph import maximum_bipartite_matching
 
 from gradapt.domains import DomainSequence
 from gradapt.errors import InputError
-from gradapt.transport.costs import PowerMetric, SquaredEuclidean
-from gradapt.transport.exact import Exact
-from gradapt.transport.problem import Problem, Solver
+from gradapt.transport.problem.costs import PowerMetric, SquaredEuclidean
+from gradapt.transport.problem.problem import Problem, Solver
 from gradapt.transport.solve import solve
+from gradapt.transport.solvers.exact import Exact
 
 __all__ = ["average_shift", "distance_matrix", "path_length", "shifts", "wasserstein"]
 
@@ -58,10 +59,16 @@ def wasserstein(
     if not p >= 1:
         raise InputError(f"p must be at least 1, got {p!r}")
     if np.isinf(p):
-        return _bottleneck(Problem.of(x0, x1, weights0, weights1, PowerMetric(metric, 1.0)))
+        problem = Problem.of(x0, x1, weights0, weights1, PowerMetric(metric, 1.0))
+        return math.ldexp(_bottleneck(problem), problem.exponent)
     cost = SquaredEuclidean() if metric == "euclidean" and p == 2 else PowerMetric(metric, p)
-    plan = solve(Problem.of(x0, x1, weights0, weights1, cost), solver)
-    return float(max(plan.cost, 0.0) ** (1.0 / p))
+    problem = Problem.of(x0, x1, weights0, weights1, cost)
+    plan = solve(problem, solver)
+    if problem.exponent == 0:
+        return float(max(plan.cost, 0.0) ** (1.0 / p))
+    # The power of the distance may be out of range where the distance is not.
+    power = float(plan.mass @ problem.pair_costs(plan.rows, plan.cols))
+    return math.ldexp(power ** (1.0 / p), problem.exponent)
 
 
 def shifts(sequence: DomainSequence, p: float = 2.0, **options: Any) -> NDArray[np.float64]:

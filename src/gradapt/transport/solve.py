@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from gradapt.errors import InputError, SolverError
-from gradapt.transport.automatic import choose_solver
-from gradapt.transport.certify import certify
-from gradapt.transport.place import placed
 from gradapt.transport.plan import Plan
-from gradapt.transport.problem import Problem, Solver
+from gradapt.transport.problem.certificate import certify
+from gradapt.transport.problem.cost_table import checked
+from gradapt.transport.problem.devices import placed
+from gradapt.transport.problem.problem import Problem, Solver
+from gradapt.transport.solvers.automatic import choose_solver
 
 __all__ = ["solve", "transport"]
 
@@ -30,8 +31,8 @@ def transport(
 
     Parameters
     ----------
-    x0, x1 : array-like or sparse, shapes (n, d) and (m, d)
-        The samples of the two domains; the sizes may differ.
+    x0, x1 : array-like, sparse or torch tensors, shapes (n, d) and (m, d)
+        The samples of the two domains; the sizes may differ. Tensors on a GPU stay there.
     weights0, weights1 : array-like, optional
         Non-negative weights of the samples, scaled to sum 1; uniform by default.
     solver : Solver, optional
@@ -79,7 +80,7 @@ def solve(problem: Problem, solver: Solver | None = None, *, certified: bool = T
         cols=solution.cols,
         mass=solution.mass,
         shape=problem.shape,
-        costs=costs,
+        costs=checked(costs * problem.unit) if problem.exponent else costs,
         certificate=certify(problem, solution, seconds, costs) if certified else None,
         solver=solver,
     )

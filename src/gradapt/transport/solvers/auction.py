@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from gradapt.transport.lists import CandidateLists, CostProvider
+from gradapt.transport.problem.cost_table import row_parts
+from gradapt.transport.solvers.candidate_lists import CandidateLists, CostProvider
 
 __all__ = ["AuctionState", "TiesError", "assign", "auction", "finish"]
 
@@ -28,6 +29,8 @@ _FACTOR = 5.0
 _SLICE = 1_000_000
 # Rows are scanned some 7 times; where it takes this many, prices creep up among ties.
 _SCANS_PER_ROW = 40
+# Entries of lists looked at together.
+_LIST_ENTRIES = 2**20
 
 
 class TiesError(Exception):
@@ -125,7 +128,7 @@ def run_phase(
     budget: float = np.inf,
 ) -> None:
     """One auction at a fixed epsilon, from the pairs that are still good enough."""
-    from gradapt.transport.kernels import bid, count_slack  # numba is slow to import
+    from gradapt.transport.kernels.auction_loops import bid, count_slack  # numba is slow to import
 
     n = len(state.partner)
     lists = state.lists
@@ -161,7 +164,7 @@ def finish(
     provider: CostProvider, state: AuctionState, progress: Progress | None = None, *, budget: float = np.inf
 ) -> None:
     """Make the assignment exact: keep the tight pairs, match the other rows by shortest paths."""
-    from gradapt.transport.kernels import FINISHED, NEEDS_ROW, shortest_paths  # numba is slow to import
+    from gradapt.transport.kernels.auction_loops import FINISHED, NEEDS_ROW, shortest_paths  # numba is slow to import
 
     n, m = provider.shape
     lists = state.lists
@@ -218,7 +221,7 @@ def _row_minima(provider: CostProvider, state: AuctionState) -> None:
 def _list_minima(state: AuctionState) -> tuple[Float, Index]:
     lists = state.lists
     u = np.empty(len(lists.tau))
-    for part in _parts(len(u)):
+    for part in row_parts(lists.idx.shape, _LIST_ENTRIES):
         values = lists.cost[part] + state.prices[lists.idx[part]]
         values[np.arange(values.shape[1]) >= lists.length[part, None]] = np.inf
         u[part] = values.min(axis=1)
@@ -227,7 +230,7 @@ def _list_minima(state: AuctionState) -> tuple[Float, Index]:
 
 def _release_slack(state: AuctionState) -> Index:
     lists = state.lists
-    for part in _parts(len(state.partner)):
+    for part in row_parts(lists.idx.shape, _LIST_ENTRIES):
         here = np.arange(lists.idx.shape[1]) < lists.length[part, None]
         mine = here & (lists.idx[part] == state.partner[part, None])
         tight = mine & (lists.cost[part] + state.prices[lists.idx[part]] <= state.u[part, None])
@@ -236,7 +239,3 @@ def _release_slack(state: AuctionState) -> Index:
         state.owner[state.partner[loose]] = -1
         state.partner[loose] = -1
     return np.flatnonzero(state.partner < 0).astype(np.int64)
-
-
-def _parts(n: int, step: int = 16_384) -> list[slice]:
-    return [slice(start, min(start + step, n)) for start in range(0, n, step)]

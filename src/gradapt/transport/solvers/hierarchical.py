@@ -5,22 +5,20 @@ from __future__ import annotations
 import importlib.util
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gradapt.errors import InputError
 from gradapt.seeds import derive_seed
-from gradapt.transport.assignment import TiesError, assign
-from gradapt.transport.costs import SquaredEuclidean
-from gradapt.transport.device_assignment import assign_on_device
-from gradapt.transport.exact import Exact
-from gradapt.transport.lists import serial, worker_count
-from gradapt.transport.problem import Problem, Solution
-from gradapt.transport.products import ProductForm
+from gradapt.transport.kernels.threads import serial, worker_count
+from gradapt.transport.problem.problem import Problem, Solution
+from gradapt.transport.problem.squared_distances import SquaredDistances
+from gradapt.transport.solvers.auction import TiesError, assign
+from gradapt.transport.solvers.exact import Exact
+from gradapt.transport.solvers.float32_products import Products
 
 __all__ = ["Hierarchical"]
 
@@ -76,7 +74,7 @@ class Hierarchical:
 
     def solve(self, problem: Problem) -> Solution:
         problem = problem.to_host()
-        if not isinstance(problem.cost, SquaredEuclidean) or sp.issparse(problem.x0) or sp.issparse(problem.x1):
+        if not problem.squared:
             raise InputError(
                 f"Hierarchical needs dense samples and the squared Euclidean cost, got {problem.cost!r}; use Sinkhorn()"
             )
@@ -110,14 +108,13 @@ class Hierarchical:
         if self.device == "cpu" or (self.device == "auto" and importlib.util.find_spec("numba") is not None):
             return _on_processor
         device = "cuda" if self.device == "auto" else self.device
-        return lambda x0, x1: assign_on_device(Problem.of(x0, x1), device).cols
+        return lambda x0, x1: Exact().solve(Problem.of(x0, x1).to_device(device)).cols
 
     def _weighted(self, problem: Problem) -> Solution:
         parts = _bisect_mass(problem, self.block)
         rows, cols, mass = [], [], []
         for done, (i, a, j, b) in enumerate(parts):
-            inner = replace(problem, x0=problem.x0[i], x1=problem.x1[j], weights0=a / a.sum(), weights1=b / b.sum())
-            solution = Exact().solve(inner)
+            solution = Exact().solve(problem.between(i, j, a, b))
             rows.append(i[solution.rows])
             cols.append(j[solution.cols])
             mass.append(solution.mass * a.sum())
@@ -132,9 +129,9 @@ def _on_processor(x0: NDArray[Any], x1: NDArray[Any]) -> Index:
     n = len(x0)
     if n == 1:
         return np.zeros(1, np.int64)
-    form = ProductForm.of(x0, x1)
+    products = Products.of(SquaredDistances.of(x0, x1, apart=True))
     try:
-        state = assign(form.stored(), budget=1000 * n)
+        state = assign(products.stored(), budget=1000 * n)
     except TiesError:
         return Exact(device="cpu").solve(Problem.of(x0, x1)).cols
     return state.partner.astype(np.int64)

@@ -1,132 +1,19 @@
-"""Network simplex on a growing set of candidate pairs; imported only when a solve needs it.
+"""Compiled loops of the network simplex; imported only when a solve needs them.
 
-The tree of basic pairs is kept while pairs are added, so that pricing never starts
-again from nothing. It begins with a greedy plan along given priorities, which is nearly
-optimal where they are reduced costs of good potentials. What the greedy plan leaves over
-goes over one artificial arc per sample to a root. Trees stay strongly feasible
-(Cunningham 1976), so that ties cannot make it run in circles.
+A tree is held in arrays: ``links`` has the parent of each node, the arc to it, the first child, the
+next and the previous sibling; ``upward`` says whether that arc points to the parent.
 """
 
 from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from gradapt.errors import SolverError
-
-__all__ = ["TransportTree"]
-
-Float = NDArray[np.float64]
-Index = NDArray[np.int64]
-
-# Costs of artificial arcs in units of the largest cost; raised by the factor while one carries mass.
-_ARTIFICIAL, _RAISE, _MOST_RAISES = 4.0, 16.0, 12
-# Reduced costs below this share of the largest cost are rounding.
-_TOLERANCE = 1e-14
-# Pivots between two chances to interrupt; those after which something is wrong.
-_PIVOTS_AT_ONCE, _PIVOTS_PER_NODE = 10_000, 10_000
-
-
-class TransportTree:
-    """A basic solution of the transport problem between two weighted clouds, improved by pivots.
-
-    Nodes are the rows, the columns and a root; arcs are one artificial arc for each node but
-    the root, then the candidate pairs in the order in which they were added.
-
-    Examples
-    --------
-    >>> tree = TransportTree(np.array([0.5, 0.5]), np.array([0.25, 0.75]))
-    >>> tree.add(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.array([0.0, 1.0, 2.0, 0.5]))
-    >>> tree.begin(np.arange(4))
-    >>> _ = tree.improve()
-    >>> [part.tolist() for part in tree.entries()]
-    [[0, 0, 1], [0, 1, 1], [0.25, 0.25, 0.5]]
-    """
-
-    def __init__(self, weights0: Float, weights1: Float) -> None:
-        n, m = len(weights0), len(weights1)
-        self.n, self.m = n, m
-        self.left = np.concatenate([weights0, weights1 * (weights0.sum() / weights1.sum()), [0.0]])
-        self.dust = 1e-13 * float(weights0.sum())
-        node = np.arange(n + m)
-        self.tail = np.where(node < n, node, n + m)
-        self.head = np.where(node < n, n + m, node)
-        self.cost = np.zeros(n + m)
-        self.flow = np.zeros(n + m)
-        size = n + m + 1
-        self.links = np.full((5, size), -1, np.int64)  # parent, arc to it, first child, next and previous sibling
-        self.depth = np.zeros(size, np.int64)
-        self.upward = np.zeros(size, np.bool_)  # whether the arc points to the parent
-        self.potential = np.zeros(size)
-
-    def add(self, rows: Index, cols: Index, costs: Float) -> None:
-        """More candidate pairs."""
-        self.tail = np.concatenate([self.tail, rows])
-        self.head = np.concatenate([self.head, cols + self.n])
-        self.cost = np.concatenate([self.cost, costs])
-        self.flow = np.concatenate([self.flow, np.zeros(len(rows))])
-
-    def begin(self, order: Index) -> None:
-        """A greedy plan that takes the pairs in this order, and its tree."""
-        self._set_artificial(_ARTIFICIAL * self.scale)
-        chosen = _greedy(self.tail, self.head, self.flow, self.left, order + self.n + self.m)
-        _hang(
-            self.n, chosen, self.tail, self.head, self.cost, self.flow, self.left, self.links, self.depth, self.upward,
-            self.potential,
-        )  # fmt: skip
-
-    def improve(self) -> int:
-        """Pivot until the plan is optimal on its candidates; returns the number of pivots."""
-        pivots = 0
-        for _ in range(_MOST_RAISES):
-            pivots += self._pivot()
-            if self.flow[: self.n + self.m].sum() <= self.dust:
-                return pivots
-            self._set_artificial(_RAISE * self.cost[0])
-            _renew_potentials(self.cost, self.links, self.upward, self.potential)
-        raise SolverError("the candidate pairs admit no plan; use Exact(device='cpu')")
-
-    def _pivot(self) -> int:
-        # Potentials hold the cost of an artificial arc, whose last digit is no reason to pivot.
-        tolerance = max(_TOLERANCE * self.scale, 4 * np.finfo(np.float64).eps * self.cost[0])
-        cursor = np.array([self.n + self.m])
-        pivots, most = 0, _PIVOTS_PER_NODE * (self.n + self.m) + _PIVOTS_AT_ONCE
-        while pivots < most:
-            # A number at a time: an interrupt is heard between two calls.
-            made = _pivots(
-                self.n + self.m, self.tail, self.head, self.cost, self.flow, tolerance, self.links, self.depth,
-                self.upward, self.potential, cursor, _PIVOTS_AT_ONCE,
-            )  # fmt: skip
-            pivots += int(made)
-            if made < _PIVOTS_AT_ONCE:
-                return pivots
-        raise SolverError(f"the network simplex did not end in {most:,} pivots; use Exact(device='cpu')")
-
-    @property
-    def scale(self) -> float:
-        """The largest cost of a pair."""
-        costs = self.cost[self.n + self.m :]
-        return float(np.abs(costs).max()) or 1.0 if len(costs) else 1.0
-
-    @property
-    def potentials(self) -> tuple[Float, Float]:
-        """Potentials of rows and columns: their sum is the cost of every basic pair."""
-        _renew_potentials(self.cost, self.links, self.upward, self.potential)
-        return -self.potential[: self.n], self.potential[self.n : -1]
-
-    def entries(self) -> tuple[Index, Index, Float]:
-        """Rows, columns and mass of the plan."""
-        first = self.n + self.m
-        used = np.flatnonzero(self.flow[first:] > self.dust / max(1, first)) + first
-        return self.tail[used], self.head[used] - self.n, self.flow[used]
-
-    def _set_artificial(self, cost: float) -> None:
-        self.cost[: self.n + self.m] = cost
+__all__ = ["greedy", "hang", "pivots", "renew_potentials", "settle"]
 
 
 @njit(cache=True, nogil=True)
-def _greedy(tail, head, flow, left, order):  # type: ignore[no-untyped-def]
+def greedy(tail, head, flow, left, order):  # type: ignore[no-untyped-def]
     """Give each pair in turn all that both samples have left; the pairs used are a forest."""
     chosen = np.empty(len(left), np.int64)
     count = 0
@@ -143,7 +30,7 @@ def _greedy(tail, head, flow, left, order):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _hang(n, chosen, tail, head, cost, flow, left, links, depth, upward, potential):  # type: ignore[no-untyped-def]
+def hang(n, chosen, tail, head, cost, flow, left, links, depth, upward, potential):  # type: ignore[no-untyped-def]
     """Hang every tree of the forest on the root, by the one node that has something left, if any."""
     size = len(left)
     root = size - 1
@@ -196,7 +83,7 @@ def _hang(n, chosen, tail, head, cost, flow, left, links, depth, upward, potenti
 
 
 @njit(cache=True, nogil=True)
-def _pivots(first, tail, head, cost, flow, tolerance, links, depth, upward, potential, cursor, most):  # type: ignore[no-untyped-def]
+def pivots(first, tail, head, cost, flow, tolerance, links, depth, upward, potential, cursor, most):  # type: ignore[no-untyped-def]
     """Exchange arcs until no candidate has a negative reduced cost, or ``most`` times; returns how often."""
     parent, arc_up = links[0], links[1]
     n_arcs = len(tail)
@@ -302,7 +189,7 @@ def _shift_subtree(top, change, links, depth, potential, stack):  # type: ignore
 
 
 @njit(cache=True, nogil=True)
-def _renew_potentials(cost, links, upward, potential):  # type: ignore[no-untyped-def]
+def renew_potentials(cost, links, upward, potential):  # type: ignore[no-untyped-def]
     """Potentials from the costs along the tree: free of what many small changes have summed up to."""
     arc_up, first_child, sibling = links[1], links[2], links[3]
     root = len(potential) - 1
@@ -340,3 +227,18 @@ def _attach(x, parent, links):  # type: ignore[no-untyped-def]
     if first >= 0:
         links[4, first] = x
     links[2, parent] = x
+
+
+@njit(cache=True, nogil=True)
+def settle(order, supply, links, upward, flow):  # type: ignore[no-untyped-def]
+    """Mass on the arcs of the tree from the weights alone, leaves first: free of what many pivots have summed up to.
+
+    What a leaf has goes to its parent, so that every sample's marginal is off by the rounding of its own weight.
+    """
+    excess = supply.copy()
+    for node in order:
+        parent, arc = links[0, node], links[1, node]
+        if parent < 0:
+            continue
+        flow[arc] = max(excess[node] if upward[node] else -excess[node], 0.0)
+        excess[parent] += excess[node]

@@ -7,35 +7,23 @@ it, by matrix products for instance, and forgets them.
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "BlockCosts",
-    "CandidateLists",
-    "CostProvider",
-    "StoredCosts",
-    "fill_lists",
-    "in_threads",
-    "serial",
-    "worker_count",
-]
+from gradapt.transport.kernels.threads import in_threads
+from gradapt.transport.problem.cost_table import BLOCK_ENTRIES, row_parts
+
+__all__ = ["BlockCosts", "CandidateLists", "CostProvider", "StoredCosts", "fill_lists"]
 
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 # Lists hold between half this many columns and this many.
 LIST_CAPACITY = 64
-# Blocks that are formed and forgotten hold about this many costs.
-_BLOCK_ENTRIES = 2**23
 
 
 @dataclass(eq=False)
@@ -117,10 +105,9 @@ class BlockCosts:
         return self.n, len(self.offset)
 
     def k_best(self, rows: Index, prices: Float, lists: CandidateLists) -> None:
-        step = max(1, _BLOCK_ENTRIES // len(self.offset))
-        for start in range(0, len(rows), step):
-            part = rows[start : start + step]
-            fill_lists(self.block(part), self.factor, np.arange(len(part)), part, prices, lists)
+        for part in row_parts((len(rows), len(self.offset)), BLOCK_ENTRIES):
+            some = rows[part]
+            fill_lists(self.block(some), self.factor, np.arange(len(some)), some, prices, lists)
 
     def dense(self, row: int) -> Float:
         return np.asarray(self.factor * self.block(np.array([row]))[0].astype(np.float64))
@@ -133,7 +120,7 @@ def fill_lists(
     matrix: NDArray[Any], factor: float, sources: Index, targets: Index, prices: Float, lists: CandidateLists
 ) -> None:
     """List rows ``sources`` of ``matrix`` as rows ``targets``, on all cores."""
-    from gradapt.transport.kernels import list_rows  # numba is slow to import
+    from gradapt.transport.kernels.auction_loops import list_rows  # numba is slow to import
 
     def part(piece: slice) -> None:
         list_rows(
@@ -143,40 +130,3 @@ def fill_lists(
 
     # Threads only where the rows cost more than starting them.
     in_threads(part, len(sources), small=len(sources) * matrix.shape[1] < 200_000)
-
-
-def in_threads(work: Callable[[slice], None], size: int, *, small: bool = False) -> None:
-    """Run ``work`` on slices that cover ``range(size)``, one per core; for compiled loops that let go of the lock."""
-    workers = 1 if small else min(worker_count(), size)
-    if workers <= 1:
-        work(slice(0, size))
-        return
-    edges = np.linspace(0, size, workers + 1).astype(int)
-    with ThreadPoolExecutor(workers) as pool:
-        for job in [pool.submit(work, slice(a, b)) for a, b in pairwise(edges)]:
-            job.result()
-
-
-_thread = threading.local()
-
-
-def serial() -> None:
-    """From now on this thread does its work alone; for workers that run side by side already."""
-    _thread.serial = True
-
-
-def worker_count() -> int:
-    """Cores this process may use: those it is bound to, or fewer where the environment says so.
-
-    >>> worker_count() >= 1
-    True
-    """
-    if getattr(_thread, "serial", False):
-        return 1
-    for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS"):
-        value = os.environ.get(name, "")
-        if value.isdigit() and int(value) > 0:
-            return int(value)
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -1,11 +1,13 @@
-"""What it costs to move one sample onto another: frozen values with two methods.
+"""What it costs to move one sample onto another: frozen values that own their arithmetic.
 
-``block(x0, x1)`` gives the matrix of costs between two sets of samples;
-``pairs(x0, x1)`` gives the cost of row ``i`` of one onto row ``i`` of the other.
+``block(x0, x1)`` gives the matrix of costs between two sets of samples, ``pairs(x0, x1)`` the
+cost of row ``i`` of one onto row ``i`` of the other, and ``table(x0, x1)`` both of them for a whole
+problem, with bounds on their rounding. Own costs need the first two only.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -16,11 +18,15 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from gradapt.errors import InputError
+from gradapt.transport.problem.cost_table import BlockTable, CostTable, gamma
+from gradapt.transport.problem.squared_distances import SquaredDistances, square_norms
 
-__all__ = ["Cost", "CustomCost", "PowerMetric", "Precomputed", "SquaredEuclidean", "as_cost"]
+__all__ = ["Cost", "CustomCost", "PowerMetric", "Precomputed", "SquaredEuclidean", "as_cost", "degree_of", "table_of"]
 
-# Below this many multiplications the direct differences are quick, and they do not cancel.
-_DIRECT_WORK = 1e8
+# Metrics that scale with their samples, and are sums without cancellation.
+_HOMOGENEOUS = ("euclidean", "cityblock", "chebyshev")
+# Metrics that subtract a quotient from 1.
+_ANGULAR = ("cosine", "correlation")
 
 
 class Cost(Protocol):
@@ -39,24 +45,18 @@ class SquaredEuclidean:
     25.0
     """
 
+    # Samples times s cost s to this power as much.
+    degree = 2.0
+
     def block(self, x0: Any, x1: Any) -> NDArray[np.float64]:
-        if not sp.issparse(x0) and not sp.issparse(x1):
-            if x0.shape[0] * x1.shape[0] * x0.shape[1] <= _DIRECT_WORK:
-                return np.asarray(cdist(x0, x1, "sqeuclidean"))
-            # Centred, the expansion below loses few digits to cancellation.
-            centre = x1.mean(axis=0, dtype=np.float64)
-            x0, x1 = x0 - centre, x1 - centre
-        product = x0 @ x1.T
-        if sp.issparse(product):
-            product = product.toarray()
-        squared = _square_norms(x0)[:, None] + _square_norms(x1)[None, :] - 2.0 * np.asarray(product)
-        return np.asarray(np.maximum(squared, 0.0))
+        return np.asarray(SquaredDistances.of(x0, x1).block(slice(0, x0.shape[0])))
 
     def pairs(self, x0: Any, x1: Any) -> NDArray[np.float64]:
-        if sp.issparse(x0) or sp.issparse(x1):
-            return _square_norms(x0 - x1)
-        # Differences of float32 samples are taken in float64: they are what the cost is made of.
-        return _square_norms(np.subtract(x0, x1, dtype=np.float64))
+        each = np.arange(x0.shape[0])
+        return SquaredDistances.of(x0, x1).pairs(each, each)
+
+    def table(self, x0: Any, x1: Any, *, apart: bool = False) -> CostTable:
+        return SquaredDistances.of(x0, x1, apart=apart)
 
 
 @dataclass(frozen=True)
@@ -74,23 +74,38 @@ class PowerMetric:
         if not (np.isfinite(self.p) and self.p >= 1):
             raise InputError(f"p must be a number >= 1, got {self.p!r}; for infinity use wasserstein(..., p=inf)")
 
+    @property
+    def degree(self) -> float | None:
+        return self.p if self.metric in _HOMOGENEOUS else None
+
     def block(self, x0: Any, x1: Any) -> NDArray[np.float64]:
         x0, x1 = _dense(x0), _dense(x1)
         try:
             distances = np.asarray(cdist(x0, x1, self.metric))
         except ValueError as error:
             raise InputError(f"metric {self.metric!r} cannot be used here: {error}") from None
-        with np.errstate(over="ignore"):
-            powered = distances if self.p == 1 else distances**self.p
-        return np.asarray(powered)
+        return self._power(distances)
 
     def pairs(self, x0: Any, x1: Any) -> NDArray[np.float64]:
         x0, x1 = _dense(x0), _dense(x1)
         if self.metric == "euclidean":
-            return np.asarray(_square_norms(np.subtract(x0, x1, dtype=np.float64)) ** (self.p / 2))
+            return self._power(np.sqrt(square_norms(np.subtract(x0, x1, dtype=np.float64))))
         if self.metric == "cityblock":
-            return np.asarray(np.abs(np.subtract(x0, x1, dtype=np.float64)).sum(axis=1) ** self.p)
+            return self._power(np.abs(np.subtract(x0, x1, dtype=np.float64)).sum(axis=1))
         return _diagonals(self, x0, x1)
+
+    def _power(self, distances: NDArray[np.float64]) -> NDArray[np.float64]:
+        with np.errstate(over="ignore"):
+            return np.asarray(distances if self.p == 1 else distances**self.p)
+
+    def table(self, x0: Any, x1: Any, *, apart: bool = False) -> CostTable:
+        terms = x0.shape[1] + 16
+        if self.metric in _ANGULAR:
+            # Distances are at most 2 and off by some last digits of 1, whatever their own size is.
+            slope = self.p * 2.0 ** (self.p - 1.0)
+            return BlockTable(self, x0, x1, gamma(4), 2.0 * slope * gamma(3 * terms))
+        # A power multiplies the relative error.
+        return BlockTable(self, x0, x1, gamma(math.ceil(self.p) * terms))
 
 
 @dataclass(frozen=True)
@@ -138,6 +153,10 @@ class Precomputed:
     def pairs(self, x0: Any, x1: Any) -> NDArray[np.float64]:
         return self.matrix[_index(x0), _index(x1)]
 
+    def table(self, x0: Any, x1: Any, *, apart: bool = False) -> CostTable:
+        # Given numbers are what they are.
+        return BlockTable(self, x0, x1, 0.0)
+
 
 def as_cost(cost: Cost | Callable[[Any, Any], Any] | None) -> Cost:
     """``None`` is the squared Euclidean cost, a plain function becomes a `CustomCost`."""
@@ -153,18 +172,30 @@ def as_cost(cost: Cost | Callable[[Any, Any], Any] | None) -> Cost:
     )
 
 
+def table_of(cost: Cost, x0: Any, x1: Any, *, apart: bool = False) -> CostTable:
+    """The costs between two clouds; ``apart`` allows costs that differ by separable terms."""
+    if hasattr(cost, "table"):
+        table: CostTable = cost.table(x0, x1, apart=apart)
+        return table
+    # A stranger's arithmetic: blocks and pairs may differ in as many roundings as there are features.
+    return BlockTable(cost, x0, x1, gamma(x0.shape[1] + 16))
+
+
+def degree_of(cost: Cost) -> float | None:
+    """The power of a scale of the samples by which costs scale; ``None`` where they do not.
+
+    >>> degree_of(SquaredEuclidean()), degree_of(PowerMetric("cityblock", p=3)), degree_of(PowerMetric("cosine"))
+    (2.0, 3, None)
+    """
+    degree: float | None = getattr(cost, "degree", None)
+    return degree
+
+
 def _diagonals(cost: Cost, x0: Any, x1: Any, width: int = 64) -> NDArray[np.float64]:
     """Costs of aligned rows from small blocks, for costs that only come as matrices."""
     starts = range(0, x0.shape[0], width)
     parts = [np.diagonal(cost.block(x0[s : s + width], x1[s : s + width])) for s in starts]
     return np.concatenate(parts) if parts else np.empty(0)
-
-
-def _square_norms(x: Any) -> NDArray[np.float64]:
-    if sp.issparse(x):
-        return np.asarray(x.multiply(x).sum(axis=1), dtype=np.float64).ravel()
-    x = np.asarray(x, dtype=np.float64)
-    return np.asarray(np.einsum("ij,ij->i", x, x))
 
 
 def _dense(x: Any) -> NDArray[Any]:

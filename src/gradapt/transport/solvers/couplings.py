@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from gradapt.errors import InputError
 from gradapt.seeds import derive_seed
-from gradapt.transport.problem import Problem, Solution
+from gradapt.transport.problem.problem import Problem, Solution
 
 __all__ = ["IndependentCoupling", "OracleCoupling", "RandomCoupling", "UniformCoupling"]
 

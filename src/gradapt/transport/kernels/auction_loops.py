@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["bid", "count_slack", "list_rows", "pair_costs", "row_norms", "shortest_paths"]
+__all__ = ["bid", "count_slack", "list_rows", "shortest_paths"]
 
 # Minima are first taken over runs of this many columns, which the compiler vectorises.
 _RUN = 32
@@ -344,25 +344,3 @@ def _augment(root, sink, state, heap, place, key, pred, touched, rows, depth, u,
         place[heap[position]] = -1
     for position in range(state[2]):
         key[touched[position]] = np.inf
-
-
-@njit(cache=True, nogil=True, fastmath=True)
-def pair_costs(x0, x1, shift, rows, cols, out):  # type: ignore[no-untyped-def]
-    """Squared length of ``x0[row] - x1[col] - shift`` for each pair, in float64."""
-    for k in range(rows.size):
-        a, b = x0[rows[k]], x1[cols[k]]
-        total = 0.0
-        for f in range(shift.size):
-            difference = np.float64(a[f]) - np.float64(b[f]) - shift[f]
-            total += difference * difference
-        out[k] = total
-
-
-@njit(cache=True, nogil=True, fastmath=True)
-def row_norms(x, out, first, last):  # type: ignore[no-untyped-def]
-    """Squared lengths of rows ``first:last`` of ``x``, in float64."""
-    for i in range(first, last):
-        total = 0.0
-        for f in range(x.shape[1]):
-            total += np.float64(x[i, f]) * np.float64(x[i, f])
-        out[i] = total

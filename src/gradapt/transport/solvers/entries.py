@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["balanced", "monotone_entries", "round_to_marginals"]
+__all__ = ["Entries", "balanced", "large_entries", "monotone_entries", "round_to_marginals"]
 
 Entries = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
+
+# Entries that together carry less than this mass are not stored.
+_NEGLIGIBLE_MASS = 1e-9
 
 
 def monotone_entries(weights0: NDArray[np.float64], weights1: NDArray[np.float64]) -> Entries:
@@ -30,6 +33,16 @@ def monotone_entries(weights0: NDArray[np.float64], weights1: NDArray[np.float64
     rows = np.minimum(np.searchsorted(ends0, middle), len(weights0) - 1)
     cols = np.minimum(np.searchsorted(ends1, middle), len(weights1) - 1)
     return rows.astype(np.int64), cols.astype(np.int64), mass[cells]
+
+
+def large_entries(plan: NDArray[np.float64]) -> Entries:
+    """All but a negligible mass of a dense plan.
+
+    >>> [part.tolist() for part in large_entries(np.array([[0.5, 1e-12], [0.0, 0.5]]))]
+    [[0, 1], [0, 1], [0.5, 0.5]]
+    """
+    rows, cols = np.nonzero(plan > _NEGLIGIBLE_MASS / plan.size)
+    return rows, cols, plan[rows, cols]
 
 
 def balanced(

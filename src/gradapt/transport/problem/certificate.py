@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+import sys
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gradapt.transport.bounds import UNIT, transform_bound
-from gradapt.transport.costs import PowerMetric, Precomputed, SquaredEuclidean
 from gradapt.transport.plan import Certificate, relative_gap
-from gradapt.transport.problem import Problem, Solution
+from gradapt.transport.problem.cost_table import UNIT
+from gradapt.transport.problem.costs import PowerMetric, Precomputed, SquaredEuclidean
+from gradapt.transport.problem.feasible import transform_bound
+from gradapt.transport.problem.problem import Problem, Solution
 
 __all__ = ["certify", "dual_bound", "moment_bound"]
 
@@ -38,6 +39,12 @@ def certify(
         Time the solver took, to be written down.
     costs : float array, optional
         ``problem.pair_costs(solution.rows, solution.cols)`` where they are at hand.
+
+    Examples
+    --------
+    >>> problem = Problem.of([[0.0], [1.0]], [[5.0], [4.0]])
+    >>> certify(problem, Solution(np.arange(2), np.array([1, 0]), np.full(2, 0.5)), 0.0).primal
+    16.0
     """
     rows, cols, mass = solution.rows, solution.cols, solution.mass
     if costs is None:
@@ -59,7 +66,11 @@ def certify(
         dual, bound = _bound_without_potentials(problem)
     if dual < 0 and _never_negative(problem.cost):
         dual = 0.0
-    return Certificate(primal, dual, relative_gap(primal, dual), marginal_error, seconds, bound, resolution)
+    gap, unit = relative_gap(primal, dual), problem.unit
+    if primal != 0 and abs(primal) * unit < sys.float_info.min:
+        # In the unit of the samples all of this is below the range of float64: the gap alone can speak.
+        resolution = -math.inf
+    return Certificate(primal * unit, dual * unit, gap, marginal_error, seconds, bound, resolution * (unit or 1.0))
 
 
 def dual_bound(problem: Problem, potential0: NDArray[np.float64]) -> float:
@@ -83,7 +94,7 @@ def _dual_value(
     u = np.asarray(potential0, dtype=np.float64)[carries]
     # A constant moved from one potential to the other changes nothing; small potentials round less.
     u = u - (u @ problem.weights0[carries])
-    u, v = transform_bound(problem, carries, u, wanted)
+    u, v = transform_bound(problem.table(), carries, u, (problem.weights0[carries], problem.weights1), wanted)
     v = np.where(problem.weights1 > 0, v, 0.0)
     terms = np.concatenate([problem.weights0[carries] * u, problem.weights1 * v])
     full = np.zeros(problem.shape[0])
@@ -115,9 +126,8 @@ def moment_bound(problem: Problem) -> float:
 
 def _bound_without_potentials(problem: Problem) -> tuple[float, str]:
     problem = problem.to_host()
-    dense = not sp.issparse(problem.x0) and not sp.issparse(problem.x1)
     moments = -math.inf
-    if isinstance(problem.cost, SquaredEuclidean) and dense and problem.x0.shape[1] <= _MOMENT_FEATURES:
+    if problem.squared and problem.x0.shape[1] <= _MOMENT_FEATURES:
         moments = moment_bound(problem)
     if problem.shape[0] * problem.shape[1] > _NEIGHBOUR_PAIRS:
         # A look at all pairs would take far longer than the plan did.

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import scipy.sparse as sp
-
-from gradapt.transport.approximate import Sliced
-from gradapt.transport.costs import SquaredEuclidean
-from gradapt.transport.exact import Exact
-from gradapt.transport.hierarchical import Hierarchical
-from gradapt.transport.place import gpu_available, suits_gpu
-from gradapt.transport.problem import Problem, Solver
+from gradapt.transport.problem.devices import wants_gpu
+from gradapt.transport.problem.problem import Problem, Solver
+from gradapt.transport.solvers.exact import DENSE_PAIRS, Exact
+from gradapt.transport.solvers.hierarchical import Hierarchical
+from gradapt.transport.solvers.sliced import Sliced
 
 __all__ = ["Estimate", "choose_solver", "estimate"]
 
@@ -78,8 +75,7 @@ def estimate(problem: Problem, solver: Solver | None = None) -> Estimate:
     if exact.seconds <= _PATIENCE:
         return exact
     late = f"an exact plan would take about {exact.seconds:.2g} s"
-    dense = not sp.issparse(problem.x0) and not sp.issparse(problem.x1)
-    if dense and isinstance(problem.cost, SquaredEuclidean):
+    if problem.squared:
         return _hierarchical(problem, Hierarchical(), late)
     return _sliced(problem, Sliced(), late)
 
@@ -88,7 +84,7 @@ def _exact(problem: Problem, solver: Exact) -> Estimate:
     n, m = problem.shape
     pairs, work = float(n) * m, float(n) * m * problem.x0.shape[1]
     lists = 800.0 * n
-    if problem.on_device or (solver.device == "auto" and work > 2e10 and suits_gpu(problem) and gpu_available()):
+    if problem.on_device or (solver.device == "auto" and wants_gpu(problem)):
         return Estimate(solver, pairs * _GPU_PAIR + 2 * work / _GPU_RATE + 0.5, 14.0 * pairs, "a GPU is at hand")
     if problem.uniform:
         kept = 4.0 * pairs <= solver.memory
@@ -97,7 +93,7 @@ def _exact(problem: Problem, solver: Exact) -> Estimate:
         memory = lists + (4.0 * pairs if kept else 64 * 2.0**20)
         reason = "equal sizes and uniform weights: an assignment problem"
         return Estimate(solver, seconds, memory if kept else memory + lists, reason)
-    if pairs <= 2.25e6:
+    if pairs <= DENSE_PAIRS:
         return Estimate(solver, pairs * _SIMPLEX_PAIR, 40.0 * pairs, "small enough for the dense simplex")
     kept = 8.0 * pairs <= solver.memory
     seconds = pairs * _PRICED_PAIR + (4 if kept else 12) * work / _PROCESSOR_RATE

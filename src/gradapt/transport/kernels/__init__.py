@@ -1,0 +1,1 @@
+"""Compiled loops, threads, and what NumPy arrays and torch tensors have in common."""

@@ -1,0 +1,106 @@
+"""One code for NumPy arrays and torch tensors: the few operations whose names differ."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "as_double",
+    "beside",
+    "concatenated",
+    "is_tensor",
+    "least",
+    "log_sum",
+    "smallest",
+    "softmax",
+    "taken",
+    "to_numpy",
+    "vector",
+]
+
+Float = NDArray[np.float64]
+
+
+def is_tensor(x: Any) -> bool:
+    """Whether ``x`` is a torch tensor; torch is not imported to find out.
+
+    >>> is_tensor(np.zeros(3))
+    False
+    """
+    return not isinstance(x, np.ndarray) and hasattr(x, "is_cuda") and hasattr(x, "device")
+
+
+def as_double(x: Any) -> Any:
+    """A dense array or tensor in float64, copied only if it has another type."""
+    return x.double() if is_tensor(x) else np.asarray(x, dtype=np.float64)
+
+
+def to_numpy(x: Any) -> NDArray[Any]:
+    return np.asarray(x.detach().cpu().numpy() if is_tensor(x) else x)
+
+
+def beside(x: Any, values: NDArray[Any] | slice) -> Any:
+    """A vector where ``x`` lives, so that the two can be combined."""
+    if not is_tensor(x) or isinstance(values, slice):
+        return values
+    import torch  # slow to import
+
+    return torch.from_numpy(np.ascontiguousarray(values)).to(x.device)
+
+
+def log_sum(exponents: Any, axis: int) -> Any:
+    """Logarithm of the sum of exponentials along an axis."""
+    if is_tensor(exponents):
+        return exponents.logsumexp(dim=axis)
+    largest = exponents.max(axis=axis, keepdims=True)
+    total = np.exp(exponents - largest).sum(axis=axis)
+    return np.log(total) + largest.squeeze(axis)
+
+
+def softmax(exponents: Any) -> Any:
+    """Exponentials, each row scaled to sum 1; tensors in float32, which holds them whatever the exponents are."""
+    if is_tensor(exponents):
+        return exponents.float().softmax(dim=1)
+    exponents = exponents - exponents.max(axis=1, keepdims=True)
+    np.exp(exponents, out=exponents)
+    exponents /= exponents.sum(axis=1, keepdims=True)
+    return exponents
+
+
+def least(values: Any, axis: int) -> Any:
+    """The minimum along an axis."""
+    return values.amin(axis) if is_tensor(values) else values.min(axis=axis)
+
+
+def taken(values: Any, place: Any, axis: int) -> Any:
+    """Values at places along an axis."""
+    return values.gather(axis, place) if is_tensor(values) else np.take_along_axis(values, place, axis=axis)
+
+
+def smallest(values: Any, count: int, axis: int) -> tuple[Any, Any]:
+    """Places and values of the ``count`` smallest along an axis, in no order."""
+    count = min(count, values.shape[axis])
+    if is_tensor(values):
+        # Ranking only: float32 is enough and much faster.
+        place = values.float().topk(count, dim=axis, largest=False, sorted=False).indices
+    else:
+        place = np.argpartition(values, count - 1, axis=axis).take(np.arange(count), axis=axis)
+    return place, taken(values, place, axis)
+
+
+def concatenated(parts: list[Any]) -> Any:
+    """Arrays or tensors one after the other."""
+    if not is_tensor(parts[0]):
+        return np.concatenate(parts)
+    import torch  # slow to import
+
+    return torch.cat(parts)
+
+
+def vector(home: Any, size: int | tuple[int, int], value: float, *, whole: bool = False) -> Any:
+    """A constant float64 (or int64) array where ``home`` lives."""
+    filled = np.full(size, value, np.int64 if whole else np.float64)
+    return beside(home, filled)

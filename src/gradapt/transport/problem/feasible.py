@@ -1,0 +1,99 @@
+"""Proven lower bounds on the c-transform of a potential, over all pairs and for the arithmetic used.
+
+``min_i (cost(i, j) - u[i])`` is computed in float64, in blocks, and lowered by what the table of
+costs says rounding can have done.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradapt.transport.kernels.arrays import beside, is_tensor, least, to_numpy
+from gradapt.transport.problem.cost_table import UNIT, CostTable, gamma, less, table_parts
+
+__all__ = ["transform_bound"]
+
+Float = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+# Pairs looked at again, one by one, for each sample: more are not worth it.
+_CLOSE_PAIRS = 16
+
+
+def transform_bound(
+    table: CostTable, rows: Index, u: Float, weights: tuple[Float, Float], wanted: float
+) -> tuple[Float, Float]:
+    """Potentials ``(u', v)``, proven feasible: ``u'[i] + v[j] <= cost(i, j)`` for all ``i`` of ``rows`` and all ``j``.
+
+    ``v`` is the c-transform of ``u`` and ``u'`` is ``u``, each lowered by the rounding error
+    that its own magnitude can have caused. ``wanted`` is the precision aimed at, of the value under
+    both ``weights``: where rounding costs more, the close pairs are computed once more from their differences.
+
+    Examples
+    --------
+    >>> from gradapt.transport.problem import Problem
+    >>> problem = Problem.of([[0.0], [1.0]], [[5.0]])
+    >>> u, v = transform_bound(problem.table(), np.arange(2), np.zeros(2), (np.ones(2) / 2, np.ones(1)), 0.0)
+    >>> v.round(9).tolist()
+    [16.0]
+    """
+    rounding = table.rounding
+    errors0 = np.zeros(len(rows)) if rounding.rows is None else to_numpy(rounding.rows)[rows]
+    errors1 = np.zeros(table.shape[1]) + (0.0 if rounding.columns is None else to_numpy(rounding.columns))
+    v = np.full(table.shape[1], np.inf)
+    lowered = _lowered(u, rounding.relative + rounding.potential)
+    for _, reduced in _reduced_blocks(table, rows, lowered):
+        np.minimum(v, to_numpy(least(reduced, 0)), out=v)
+    proven = _lowered(lowered) - errors0, _lowered(v) - errors1
+    lost = weights[0] @ errors0 + weights[1] @ errors1
+    if lost <= wanted:
+        return proven
+    # A pair beyond the margin of its column is larger than the least by more than any rounding.
+    closer = _close_pairs(table, rows, lowered, v, 4.0 * (errors1 + errors0.max()))
+    return proven if closer is None else closer
+
+
+def _reduced_blocks(table: CostTable, rows: Index, u: Float) -> Any:
+    """Costs, lowered by their relative error, less ``u``."""
+    relative = table.rounding.relative
+    every = len(rows) == table.shape[0]
+    for part in table_parts(table):
+        if part.start >= len(rows):
+            return
+        some, mine = part if every else rows[part], beside(table.home, u[part])
+        if relative:
+            costs = table.block(some)
+            yield part, less(costs, mine, None) - (relative + 4.0 * UNIT) * abs(costs)
+        else:
+            yield part, table.reduced(some, mine)
+
+
+def _lowered(values: Float, relative: float = 0.0) -> Float:
+    """Less the rounding of a few sums of this size.
+
+    Where costs have a relative error, a row of large costs has a large potential: it bears that error
+    itself, and does not lower a column's potential for all others.
+    """
+    return np.asarray(values - (2.0 * relative + gamma(4)) * np.abs(values))
+
+
+def _close_pairs(table: CostTable, rows: Index, u: Float, v: Float, margin: Float) -> tuple[Float, Float] | None:
+    """The same bound with the pairs that come near the minimum computed one by one."""
+    rounding = table.pair_rounding
+    # What is not close is at least this large; the margin holds every row's error.
+    bound = v + 0.5 * margin
+    lowered = _lowered(u, rounding.relative)
+    found = 0
+    for part, reduced in _reduced_blocks(table, rows, u):
+        close = reduced <= beside(reduced, v + margin)
+        r, c = (to_numpy(place) for place in (close.nonzero(as_tuple=True) if is_tensor(close) else close.nonzero()))
+        found += len(r)
+        if found > _CLOSE_PAIRS * sum(table.shape):
+            return None
+        costs = table.pairs(rows[part][r], c)
+        costs -= (rounding.relative + 4.0 * UNIT) * np.abs(costs) + (rounding.columns or 0.0)
+        np.minimum.at(bound, c, costs - lowered[part][r])
+    return lowered, _lowered(bound)

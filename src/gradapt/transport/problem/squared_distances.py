@@ -1,0 +1,292 @@
+"""Squared Euclidean distances: all of their arithmetic, for dense, sparse and tensor input.
+
+Few multiplications are done as differences, which lose nothing to cancellation. Many are one
+matrix product, ``|x|^2 + |y|^2 - 2 x.y``, of samples about a centre, which keeps the rounding
+small. Each way says how far it can be off.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+from gradapt.transport.kernels.arrays import as_double, beside, is_tensor, to_numpy
+from gradapt.transport.kernels.threads import in_threads
+from gradapt.transport.problem.cost_table import (
+    DEVICE_BLOCK_ENTRIES,
+    PAIR_VALUES,
+    Rounding,
+    checked,
+    gamma,
+    less,
+    mean_cost,
+    row_parts,
+)
+
+__all__ = ["SquaredDistances", "square_norms"]
+
+Float = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+# Below this many multiplications the differences are quick.
+DIRECT_WORK = 1e8
+# Up to this many values the second cloud is kept as the matrix product takes it; features in one product else.
+_KEPT_VALUES, _FEATURES = 2**27, 4096
+# Bits of a centre beyond the spread: few, so that whole numbers stay whole about it.
+_CENTRE_BITS, _CENTRE_SAMPLES = 8, 256
+
+
+@dataclass(eq=False)
+class SquaredDistances:
+    """``|x0[i] - centre0 - (x1[j] - centre1)|^2``: a `CostTable`.
+
+    With one centre for both clouds these are the distances themselves. With a centre for
+    each they differ by separable terms, which `potential0` adds again: solvers see smaller numbers.
+
+    >>> table = SquaredDistances.of(np.array([[0.0], [3.0]]), np.array([[1.0], [2.0]]))
+    >>> table.block(slice(0, 2)).tolist(), table.pairs(np.array([1]), np.array([0])).tolist()
+    ([[1.0, 4.0], [4.0, 1.0]], [4.0])
+    """
+
+    x0: Any
+    x1: Any
+    centre0: Any
+    centre1: Any
+    direct: bool
+    sparse: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.sparse = sp.issparse(self.x0) or sp.issparse(self.x1)
+
+    @classmethod
+    def of(cls, x0: Any, x1: Any, *, apart: bool = False) -> SquaredDistances:
+        """Decide on the arithmetic; ``apart`` gives each cloud a centre of its own."""
+        direct = not is_tensor(x0) and x0.shape[0] * x1.shape[0] * x0.shape[1] <= DIRECT_WORK
+        if sp.issparse(x0) or sp.issparse(x1):
+            return cls(x0, x1, 0.0, 0.0, False)
+        if apart:
+            return cls(x0, x1, _centre(x0), _centre(x1), direct)
+        centre = 0.0 if direct else _centre(x1)
+        return cls(x0, x1, centre, centre, direct)
+
+    @property
+    def home(self) -> Any:
+        return self.x1
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.x0.shape[0], self.x1.shape[0]
+
+    @property
+    def by_product(self) -> bool:
+        """Whether blocks are dense matrix products, for which float32 may stand first."""
+        return not self.direct and not self.sparse
+
+    @property
+    def features(self) -> int:
+        return int(self.x0.shape[1])
+
+    @property
+    def shift(self) -> Any:
+        """From the second centre to the first."""
+        return self.centre0 - self.centre1
+
+    @property
+    def apart(self) -> bool:
+        return bool((np.abs(to_numpy(self.shift)) > 0).any())
+
+    @cached_property
+    def norms0(self) -> Any:
+        return self.x0_norms(slice(None))
+
+    @cached_property
+    def norms1(self) -> Any:
+        return square_norms(self.x1, self.centre1)
+
+    def x0_norms(self, rows: slice | Index) -> Any:
+        return square_norms(self.x0[rows], self.centre0)
+
+    @property
+    def rounding(self) -> Rounding:
+        # A term for each feature, and a few for the differences, the norms and whoever subtracts a potential.
+        g = gamma(self.features + 16)
+        if self.direct:
+            return Rounding(g, None, self._lost)
+        # The product is off by g times a sum that is at most twice both norms; so are the norms, by g.
+        return Rounding(0.0, 4.0 * g * self.norms0, 4.0 * g * self.norms1 + self._lost, 2.0 * g)
+
+    @property
+    def _lost(self) -> float:
+        """Squares below the range of float64 vanish."""
+        return 4.0 * self.features * float(np.finfo(np.float64).tiny)
+
+    @property
+    def pair_rounding(self) -> Rounding:
+        return Rounding(gamma(self.features + 8), None, self._lost)
+
+    def block(self, rows: slice | Index) -> Any:
+        # Samples of a problem are finite and of a safe size: nothing overflows here.
+        if self.sparse:
+            return self._sparse_block(rows)
+        if self.direct:
+            return cdist(self._first(rows), self._kept_second, "sqeuclidean")
+        costs = self._product_block(rows)
+        return costs.clamp_min_(0.0) if is_tensor(costs) else np.maximum(costs, 0.0, out=costs)
+
+    def reduced(self, rows: slice | Index, u: Any = None, v: Any = None) -> Any:
+        return less(self.block(rows), u, v) if self.sparse or self.direct else self._product_block(rows, u, v)
+
+    def _sparse_block(self, rows: slice | Index) -> Float:
+        product = self.x0[rows] @ self.x1.T
+        product = np.asarray(product.toarray() if sp.issparse(product) else product, dtype=np.float64)
+        product *= -2.0
+        product += self.norms0[rows, None]
+        product += self.norms1
+        return np.asarray(np.maximum(product, 0.0, out=product))
+
+    def _product_block(self, rows: slice | Index, u: Any = None, v: Any = None) -> Any:
+        """Products of ``(-2 x, |x|^2 - u, 1)`` with ``(y, 1, |y|^2 - v)``, some features at a time."""
+        first = self.x0[beside(self.x0, rows)]
+        norms = self.norms0[beside(self.x0, rows)]
+        whole = self.features * self.shape[1] <= _KEPT_VALUES
+        # The norms go along with the first features.
+        right = self._kept_second if whole else self._second(slice(0, _FEATURES))
+        if v is not None:
+            # The last row is the columns' own: it is written anew each time.
+            right[-1] = self.norms1 - v
+        elif whole:
+            right[-1] = self.norms1
+        left = self._wide(first, self.centre0, slice(0, right.shape[0] - 2), norms if u is None else norms - u, -2.0)
+        costs = left @ right
+        for start in range(right.shape[0] - 2, self.features, _FEATURES):
+            part = slice(start, start + _FEATURES)
+            costs -= 2.0 * (_about(first, self.centre0, part) @ _about(self.x1, self.centre1, part).T)
+        return costs
+
+    def _wide(self, x: Any, centre: Any, part: slice, norms: Any, factor: float) -> Any:
+        """Some features about the centre, times a factor, the norms and ones."""
+        centred = _about(x, centre, part)
+        size = centred.shape[1]
+        shape = (centred.shape[0], size + 2)
+        wide = centred.new_empty(shape) if is_tensor(centred) else np.empty(shape)
+        wide[:, :size] = centred
+        if factor != 1.0:
+            wide[:, :size] *= factor
+        wide[:, size], wide[:, size + 1] = (norms, 1.0) if factor != 1.0 else (1.0, norms)
+        return wide
+
+    def _second(self, part: slice) -> Any:
+        return self._wide(self.x1, self.centre1, part, self.norms1, 1.0).T
+
+    @cached_property
+    def _kept_second(self) -> Any:
+        if self.direct:
+            return _about(self.x1, self.centre1, slice(None))
+        return self._second(slice(None))
+
+    def _first(self, rows: slice | Index) -> Any:
+        return _about(self.x0[rows], self.centre0, slice(None))
+
+    def pairs(self, rows: Index, cols: Index) -> Float:
+        """From differences, in float64."""
+        if is_tensor(self.x0):
+            return self._tensor_pairs(rows, cols)
+        costs = np.empty(len(rows))
+        step = max(1, PAIR_VALUES // self.features)
+        shift = self.shift if self.apart else None
+
+        def work(piece: slice) -> None:
+            for start in range(piece.start, piece.stop, step):
+                part = slice(start, min(start + step, piece.stop))
+                a, b = self.x0[rows[part]], self.x1[cols[part]]
+                difference = a - b if self.sparse else np.subtract(a, b, dtype=np.float64)
+                if shift is not None:
+                    difference -= shift
+                costs[part] = square_norms(difference, 0.0)
+
+        in_threads(work, len(rows), small=len(rows) * self.features < 1_000_000)
+        return np.asarray(checked(costs))
+
+    def _tensor_pairs(self, rows: Index, cols: Index) -> Float:
+        r, c = beside(self.x0, rows), beside(self.x0, cols)
+        costs = np.empty(len(rows))
+        for part in row_parts((len(rows), self.features), DEVICE_BLOCK_ENTRIES):
+            difference = self.x0[r[part]].double() - self.x1[c[part]].double() - self.shift
+            costs[part] = to_numpy(difference.square().sum(dim=1))
+        return np.asarray(checked(costs))
+
+    def potential0(self, u: Float) -> Float:
+        if not self.apart:
+            return u
+        return np.asarray(u + 2.0 * _along(self.x0, self.centre0, self.shift) + float(self.shift @ self.shift))
+
+    def moved(self, v: Float, other: SquaredDistances) -> Float:
+        """A second potential of a table of the same samples about other centres, as one of this table."""
+        turn = self.shift - other.shift
+        return v if isinstance(turn, float) else np.asarray(v + 2.0 * _along(self.x1, self.centre1, turn))
+
+    def mean(self) -> float:
+        if self.sparse:
+            return mean_cost(self)
+        # About the means the cross terms cancel: no pass over all pairs is needed.
+        offset = to_numpy(_mean(self.x0) - _mean(self.x1))
+        spread = [float(square_norms(x, _mean(x)).mean()) for x in (self.x0, self.x1)]
+        return float(sum(spread) + offset @ offset)
+
+
+def square_norms(x: Any, centre: Any = 0.0) -> Any:
+    """Squared length of every row about a centre, in float64.
+
+    >>> square_norms(np.array([[3.0, 4.0]])).tolist()
+    [25.0]
+    """
+    if sp.issparse(x):
+        return np.asarray(x.multiply(x).sum(axis=1), dtype=np.float64).ravel()
+    if is_tensor(x):
+        entries, out = DEVICE_BLOCK_ENTRIES, x.new_empty(x.shape[0], dtype=x.new_empty(0).double().dtype)
+    else:
+        entries, out = PAIR_VALUES, np.empty(x.shape[0])
+    for part in row_parts(x.shape, entries):
+        centred = _about(x[part], centre, slice(None))
+        out[part] = centred.square().sum(dim=1) if is_tensor(x) else np.einsum("ij,ij->i", centred, centred)
+    return out
+
+
+def _about(x: Any, centre: Any, part: slice) -> Any:
+    """Some features of the samples about a centre, in float64."""
+    x = as_double(x[:, part])
+    return x if isinstance(centre, float) else x - centre[part]
+
+
+def _along(x: Any, centre: Any, direction: Any) -> Float:
+    """``(x - centre) . direction`` for every row."""
+    parts = row_parts(x.shape, DEVICE_BLOCK_ENTRIES if is_tensor(x) else PAIR_VALUES)
+    return np.concatenate([to_numpy(_about(x[part], centre, slice(None)) @ direction) for part in parts])
+
+
+def _mean(x: Any) -> Any:
+    if not is_tensor(x):
+        return x.mean(axis=0, dtype=np.float64)
+    import torch  # slow to import
+
+    return x.mean(dim=0, dtype=torch.float64)
+
+
+def _centre(x: Any) -> Any:
+    """The median of some samples, rounded to a few bits of their spread: a far sample does not move it."""
+    rows = np.unique(np.linspace(0, x.shape[0] - 1, min(x.shape[0], _CENTRE_SAMPLES)).astype(np.int64))
+    some = to_numpy(as_double(x[beside(x, rows)]))
+    middle = np.median(some, axis=0)
+    away = np.abs(some - middle).max(axis=1)
+    spread = float(np.median(away)) or float(away.max())
+    if spread > 0.0:
+        quantum = 2.0 ** (math.frexp(spread)[1] - _CENTRE_BITS)
+        middle = (middle / quantum).round() * quantum
+    return beside(x, middle)

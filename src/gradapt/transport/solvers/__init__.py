@@ -1,0 +1,1 @@
+"""Solvers: frozen values with one verb, ``solve(problem) -> Solution``."""

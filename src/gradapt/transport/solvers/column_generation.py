@@ -1,0 +1,217 @@
+"""Exact transport on a few candidate pairs: solve on them, price all pairs, add those that still pay, repeat.
+
+One loop for the processor and the GPU, for assignments and for any sizes and weights. What
+solves on the candidates is a `Master`; it keeps what it knows while pairs are added.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import gcd
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradapt.errors import SolverError
+from gradapt.transport.kernels.arrays import beside, concatenated, least, smallest, taken, to_numpy, vector
+from gradapt.transport.problem.cost_table import CostTable, table_parts
+from gradapt.transport.problem.problem import equal_weights
+from gradapt.transport.solvers.entries import monotone_entries
+
+__all__ = ["CANDIDATES", "Master", "least_pairs", "price_out", "tighten", "whole_units"]
+
+Float = NDArray[np.float64]
+Index = NDArray[np.int64]
+Progress = Callable[[str, float], None]
+
+# Candidate pairs for each row and column at first, and added in each round of pricing.
+CANDIDATES, _MORE_CANDIDATES = 12, 4
+_MOST_ROUNDS = 100
+# Reduced costs above this share of the largest cost, with the sign turned, are rounding.
+_TOLERANCE = 1e-13
+
+
+class Master(Protocol):
+    """A transport problem on candidate pairs."""
+
+    @property
+    def scale(self) -> float:
+        """The size of its costs."""
+
+    @property
+    def potentials(self) -> tuple[Float, Float]: ...
+
+    def add(self, rows: Index, cols: Index, costs: Float) -> None: ...
+
+    def begin(self, order: Index, u: Any, v: Any) -> None:
+        """Start from the pairs in this order, that of their costs less these potentials."""
+
+    def improve(self) -> Any:
+        """Solve on the pairs there are."""
+
+    def sharpen(self, u: Float, v: Float) -> bool:
+        """Look at costs less these potentials where rounding hides the small ones; whether that may help."""
+
+    def entries(self) -> tuple[Index, Index, Float]: ...
+
+
+def price_out(
+    table: CostTable,
+    weights: tuple[Float, Float],
+    v: Any,
+    master: Master,
+    *,
+    candidates: int = CANDIDATES,
+    progress: Progress | None = None,
+) -> tuple[Index, Index, Float, Float]:
+    """Rows, columns and mass of an optimal plan, and its first potential.
+
+    Parameters
+    ----------
+    table : CostTable
+    weights : two float arrays
+        All positive, of one sum.
+    v : array or tensor
+        Approximate potential of the second cloud, where the table's blocks live.
+    master : Master
+        Solves on the candidates.
+    candidates : int
+        Pairs for each row and column to begin with; as many as there are samples for all pairs.
+    progress : callable, optional
+
+    Examples
+    --------
+    >>> from gradapt.transport.problem import Problem
+    >>> from gradapt.transport.solvers.linear_programme import LinearProgramme
+    >>> problem, half = Problem.of([[0.0], [1.0]], [[1.5], [0.5]]), np.full(2, 0.5)
+    >>> found = price_out(problem.table(), (half, half), np.zeros(2), LinearProgramme(half, half))
+    >>> found[1].tolist()
+    [1, 0]
+    """
+    m = table.shape[1]
+    edges = _begin(table, weights, v, master, candidates)
+    for number in range(_MOST_ROUNDS):
+        master.improve()
+        u, v = master.potentials
+        here = beside(table.home, u), beside(table.home, v)
+        found, slack = least_pairs(table, *here, _MORE_CANDIDATES, -_TOLERANCE * master.scale)
+        new = np.setdiff1d(found, edges, assume_unique=True)
+        if progress is not None:
+            progress("pricing", 1.0 if len(new) == 0 else 1.0 - 1.0 / (number + 2))
+        if len(new) == 0:
+            # The master leaves reduced costs that are negative by a rounding, or loose: make them tight.
+            u = u + slack
+            plan = master.entries()
+            if _closed(table, plan, weights, u, v) or not master.sharpen(u, v):
+                return *plan, u
+            continue
+        edges = np.union1d(edges, new)
+        master.add(new // m, new % m, table.pairs(new // m, new % m))
+    raise SolverError(f"pricing did not end in {_MOST_ROUNDS} rounds; use Sinkhorn() for a plan with a proven gap")
+
+
+def _begin(table: CostTable, weights: tuple[Float, Float], v: Any, master: Master, candidates: int) -> Index:
+    """Give the master its first pairs, those of least reduced cost; their numbers."""
+    n, m = table.shape
+    u, v = tighten(table, v)
+    if candidates >= max(n, m):
+        edges = np.arange(n * m)
+    else:
+        # Pairs of some plan at all, so that the candidates admit one.
+        rows, cols, _ = monotone_entries(*weights)
+        edges = np.union1d(least_pairs(table, u, v, candidates)[0], rows * m + cols)
+    rows, cols = np.divmod(edges, m)
+    costs = table.pairs(rows, cols)
+    master.add(rows, cols, costs)
+    master.begin(np.argsort(costs - to_numpy(u)[rows] - to_numpy(v)[cols], kind="stable"), u, v)
+    return edges
+
+
+def _closed(
+    table: CostTable, plan: tuple[Index, Index, Float], weights: tuple[Float, Float], u: Float, v: Float
+) -> bool:
+    """Whether plan and potentials agree as far as sums of this size can."""
+    primal = float(plan[2] @ table.pairs(plan[0], plan[1]))
+    terms0, terms1 = weights[0] * u, weights[1] * v
+    gap = primal - terms0.sum() - terms1.sum()
+    return bool(gap <= 1e-10 * abs(primal) or gap <= 1e-15 * (np.abs(terms0).sum() + np.abs(terms1).sum()))
+
+
+def whole_units(weights0: Float, weights1: Float) -> tuple[Float, Float]:
+    """The weights; where each side's are equal, as whole numbers, which are exchanged without rounding.
+
+    >>> [side.tolist() for side in whole_units(np.full(2, 0.5), np.full(4, 0.25))]
+    [[2.0, 2.0], [1.0, 1.0, 1.0, 1.0]]
+    """
+    n, m = len(weights0), len(weights1)
+    if equal_weights(weights0) and equal_weights(weights1):
+        common = gcd(n, m)
+        return np.full(n, m / common), np.full(m, n / common)
+    return weights0, weights1
+
+
+def tighten(table: CostTable, v: Any) -> tuple[Any, Any]:
+    """Feasible potentials from the second one: two exact c-transforms."""
+    columns = []
+    for part in table_parts(table):
+        reduced = table.reduced(part, v=v)
+        columns.append((v + least(reduced - least(reduced, 1)[:, None], 0))[None])
+    v = least(concatenated(columns), 0)
+    return concatenated([least(table.reduced(part, v=v), 1) for part in table_parts(table)]), v
+
+
+def least_pairs(table: CostTable, u: Any, v: Any, count: int, limit: float | None = None) -> tuple[Index, Float]:
+    """Numbers ``row * m + column`` of the least reduced costs, and the least of each row.
+
+    The ``count`` least of each row and of each column, those below ``limit`` alone where it is given.
+
+    >>> from gradapt.transport.problem import Problem
+    >>> table = Problem.of([[0.0], [1.0]], [[1.5], [0.5]]).table()
+    >>> [part.tolist() for part in least_pairs(table, np.zeros(2), np.zeros(2), 1)]
+    [[1, 2], [0.25, 0.25]]
+    """
+    n, m = table.shape
+    found, lowest = [], []
+    best = _Columns(table, min(count, n))
+    for part in table_parts(table):
+        reduced = table.reduced(part, u[part], v)
+        low = least(reduced, 1)
+        lowest.append(to_numpy(low))
+        rows = np.arange(part.start, part.stop)
+        if limit is not None:
+            if lowest[-1].min() >= limit:
+                continue
+            # Hardly a row has a pair to add in the end: only those are ranked.
+            paying = np.flatnonzero(lowest[-1] < limit)
+            best.update(reduced, part.start, beside(reduced, np.flatnonzero(to_numpy(least(reduced, 0)) < limit)))
+            rows, reduced = rows[paying], reduced[beside(reduced, paying)]
+        else:
+            best.update(reduced, part.start, slice(None))
+        place, values = (to_numpy(x) for x in smallest(reduced, count, 1))
+        numbers = rows[:, None] * m + place
+        found.append(numbers.ravel() if limit is None else numbers[values < limit])
+    found.append(best.numbers(limit))
+    return np.unique(np.concatenate(found)), np.concatenate(lowest)
+
+
+class _Columns:
+    """Of each column, the rows of least reduced cost in all blocks so far."""
+
+    def __init__(self, table: CostTable, count: int) -> None:
+        shape = (count, table.shape[1])
+        self.value = vector(table.home, shape, np.inf)
+        self.row = vector(table.home, shape, 0, whole=True)
+
+    def update(self, reduced: Any, first: int, columns: Any) -> None:
+        place, values = smallest(reduced[:, columns], len(self.value), 0)
+        values = concatenated([self.value[:, columns], values])
+        rows = concatenated([self.row[:, columns], place + first])
+        top, least_values = smallest(values, len(self.value), 0)
+        self.value[:, columns] = least_values
+        self.row[:, columns] = taken(rows, top, 0)
+
+    def numbers(self, limit: float | None) -> Index:
+        value, row = to_numpy(self.value), to_numpy(self.row)
+        pairs = row * value.shape[1] + np.arange(value.shape[1])
+        return np.asarray(pairs[value < (np.inf if limit is None else limit)])

@@ -1,0 +1,191 @@
+"""`Exact`: the optimal plan itself, by the method that is fastest for the problem."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradapt.errors import InputError
+from gradapt.transport.kernels.arrays import vector
+from gradapt.transport.problem.cost_table import CostTable, HeldTable, mean_cost
+from gradapt.transport.problem.devices import fits_on_device
+from gradapt.transport.problem.problem import Problem, Solution
+from gradapt.transport.problem.reductions import among_carriers, collapse
+from gradapt.transport.problem.squared_distances import SquaredDistances
+from gradapt.transport.solvers.annealing import annealed_potentials, annealing
+from gradapt.transport.solvers.auction import AuctionState, TiesError, assign, auction
+from gradapt.transport.solvers.candidate_lists import BlockCosts, CostProvider, StoredCosts
+from gradapt.transport.solvers.column_generation import CANDIDATES, Master, price_out, whole_units
+from gradapt.transport.solvers.float32_products import PrecisionError, Products, refine
+from gradapt.transport.solvers.linear_programme import LinearProgramme
+from gradapt.transport.solvers.matching import Matching
+from gradapt.transport.solvers.network_simplex import TransportTree
+
+__all__ = ["DENSE_PAIRS", "Exact"]
+
+Float = NDArray[np.float64]
+
+# Up to this many pairs an assignment is left to the simplex on all pairs; up to this many any problem is.
+SMALL_PAIRS, DENSE_PAIRS = 300 * 300, 1500 * 1500
+# A run of the auction takes some 30 bids for each sample; mass ties take thousands.
+_BIDS_PER_SAMPLE = 1000
+# The rough auction stops at this share of the costs' spread.
+_ROUGH = 3e-3
+# Pairs for which the simplex may take over when the auction meets ties.
+_RESCUE_PAIRS = 2 * 10**8
+# Entropic potentials to start from: in units of the mean cost, and sweeps at the last level.
+_EPSILON, _LAST_SWEEPS = 2e-4, 100
+
+
+@dataclass(frozen=True)
+class Exact:
+    """Optimal transport to machine precision.
+
+    Equal sizes and uniform weights make an assignment problem, solved by an auction over
+    short candidate lists and finished by shortest augmenting paths; other problems go to
+    the network simplex, over candidate pairs with pricing where they are large. The plan is
+    a vertex of the transport polytope: a permutation, or at most ``n + m - 1`` entries.
+
+    Parameters
+    ----------
+    max_iterations : int
+        Pivots after which the simplex gives up with an error.
+    memory : float
+        Bytes that a kept matrix of costs may take; beyond, costs are formed in blocks and
+        formed again when they are needed again.
+    device : {"auto", "cpu", "cuda"}
+        ``"auto"`` takes the GPU for tensors that already live there and for clouds that
+        pay the way, and the processor otherwise; any torch device name is understood. Problems
+        whose costs do not fit there (12 bytes for each pair) are solved on the processor.
+    progress : callable, optional
+        Called with the stage's name and the share of it that is done.
+
+    >>> from gradapt.transport import transport
+    >>> plan = transport([[0.0], [1.0]], [[1.5], [0.5]], solver=Exact())
+    >>> plan.cols.tolist(), plan.cost
+    ([1, 0], 0.25)
+    """
+
+    max_iterations: int = 1_000_000_000
+    memory: float = 2.0**31
+    device: str = "auto"
+    progress: Callable[[str, float], None] | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.max_iterations < 1:
+            raise InputError(f"max_iterations must be at least 1, got {self.max_iterations!r}")
+        if not self.memory >= 0:
+            raise InputError(f"memory must be a number of bytes >= 0, got {self.memory!r}")
+
+    def solve(self, problem: Problem) -> Solution:
+        if not fits_on_device(problem):
+            problem = problem.to_host()
+        return among_carriers(problem, self._solve)
+
+    def _solve(self, problem: Problem) -> Solution:
+        """Solve a problem in which every sample carries weight."""
+        n, m = problem.shape
+        if problem.on_device or n * m <= SMALL_PAIRS:
+            return self._by_pricing(problem)
+        collapsed = collapse(problem)
+        if collapsed is not None:
+            return collapsed.spread(self._by_pricing(collapsed.problem))
+        if problem.uniform and _compiled():
+            with suppress(TiesError):
+                return self._by_auction(problem)
+        return self._by_pricing(problem)
+
+    def _by_auction(self, problem: Problem) -> Solution:
+        """The optimal permutation; `TiesError` where ties make it a case for the simplex."""
+        n = problem.shape[0]
+        budget = _BIDS_PER_SAMPLE * n if n * n <= _RESCUE_PAIRS else np.inf
+        table = problem.table(apart=True)
+        if isinstance(table, SquaredDistances) and table.by_product:
+            products = Products.of(table)
+            with suppress(PrecisionError):
+                state = refine(products, assign(self._provider(products), progress=self.progress, budget=budget))
+                return _permutation(state, products.table)
+        state = assign(self._provider(table), progress=self.progress, budget=budget)
+        return _permutation(state, table)
+
+    def _provider(self, costs: CostTable | Products) -> CostProvider:
+        """Costs for the auction: kept where they fit, formed again else."""
+        if isinstance(costs, Products):
+            fits = 4.0 * len(costs.left) * len(costs.right) <= self.memory
+            return costs.stored() if fits else costs.blocks()
+        n, m = costs.shape
+        if 8.0 * n * m <= self.memory:
+            return StoredCosts(HeldTable.of(costs).matrix, np.zeros(m))
+        return BlockCosts(costs.block, n, np.zeros(m))
+
+    def _by_pricing(self, problem: Problem) -> Solution:
+        """A vertex of the transport polytope, by candidate pairs and pricing; all pairs where they are few."""
+        n, m = problem.shape
+        table = problem.table(apart=True)
+        if problem.on_device or 8.0 * n * m <= self.memory:
+            table = HeldTable.of(table)
+            if self.progress is not None:
+                self.progress("costs", 1.0)
+        weights = whole_units(problem.weights0, problem.weights1)
+        small = not problem.on_device and n * m <= DENSE_PAIRS
+        v = vector(table.home, m, 0.0) if small else self._start(problem, table)
+        rows, cols, mass, u = price_out(
+            table,
+            weights,
+            v,
+            self._master(problem, weights),
+            candidates=max(n, m) if small else CANDIDATES,
+            progress=self.progress,
+        )
+        return Solution(rows, cols, mass / weights[0].sum(), table.potential0(u))
+
+    def _master(self, problem: Problem, weights: tuple[Float, Float]) -> Master:
+        if problem.uniform and (problem.on_device or not _compiled()):
+            return Matching(problem.shape[0])
+        return TransportTree(*weights, self.max_iterations) if _compiled() else LinearProgramme(*weights)
+
+    def _start(self, problem: Problem, table: CostTable) -> Any:
+        """An approximate potential of the second cloud."""
+        if not problem.on_device and _compiled():
+            return self._rough_auction(problem, table)
+        levels = annealing(_EPSILON) * (mean_cost(table) or 1.0)
+        weights = problem.weights0, problem.weights1
+        return annealed_potentials(table, weights, levels, last_sweeps=_LAST_SWEEPS, progress=self.progress)[1]
+
+    def _rough_auction(self, problem: Problem, table: CostTable) -> Float:
+        """A potential of the second cloud, from a rough auction between equally weighted copies of the samples."""
+        size = max(problem.shape)
+        copies = (np.arange(size) + 0.5) / size
+        rows = np.minimum(np.searchsorted(np.cumsum(problem.weights0), copies), problem.shape[0] - 1)
+        cols = np.minimum(np.searchsorted(np.cumsum(problem.weights1), copies), problem.shape[1] - 1)
+        equal = np.full(size, 1.0 / size)
+        square = problem.between(rows, cols, equal, equal).table(apart=True)
+        products = Products.of(square) if isinstance(square, SquaredDistances) and square.by_product else None
+        provider = self._provider(square if products is None else products)
+        state = AuctionState.fresh(provider)
+        # Where the budget ends the run, whatever prices it reached are a start.
+        with suppress(TiesError):
+            auction(provider, state, tolerance=_ROUGH, progress=self.progress, budget=_BIDS_PER_SAMPLE * size)
+        v = np.full(problem.shape[1], -np.inf)
+        np.maximum.at(v, cols, provider.offset - state.prices)
+        # A column without a copy gets the potential of a neighbour in the list, and soon its own by pricing.
+        v = np.where(np.isfinite(v), v, np.median(v[np.isfinite(v)]))
+        whole = table.table if isinstance(table, HeldTable) else table
+        mine = square if products is None else products.table
+        # Both tables are about centres of their own.
+        return whole.moved(v, mine) if isinstance(whole, SquaredDistances) and isinstance(mine, SquaredDistances) else v
+
+
+def _permutation(state: AuctionState, table: CostTable) -> Solution:
+    n = len(state.partner)
+    return Solution(np.arange(n), state.partner.astype(np.int64), np.full(n, 1.0 / n), table.potential0(state.u))
+
+
+def _compiled() -> bool:
+    return importlib.util.find_spec("numba") is not None

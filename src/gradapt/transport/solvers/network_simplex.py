@@ -1,0 +1,192 @@
+"""Network simplex on a growing set of candidate pairs; needs numba.
+
+The tree of basic pairs is kept while pairs are added, so that pricing never starts
+again from nothing. It begins with a greedy plan along given priorities, which is nearly
+optimal where they are reduced costs of good potentials. What the greedy plan leaves over
+goes over one artificial arc per sample to a root. Trees stay strongly feasible
+(Cunningham 1976), so that ties cannot make it run in circles.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradapt.errors import SolverError
+
+__all__ = ["TransportTree"]
+
+Float = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+# Costs of artificial arcs in units of the largest cost; raised by the factor while one carries mass.
+_ARTIFICIAL, _RAISE, _MOST_RAISES = 4.0, 16.0, 12
+# Reduced costs below this share of the largest cost are rounding.
+_TOLERANCE = 1e-14
+# Pivots between two chances to interrupt; those after which something is wrong.
+_PIVOTS_AT_ONCE, _PIVOTS_PER_NODE = 10_000, 10_000
+# Mass on artificial arcs, as a share of all, that is rounding.
+_DUST = 1e-13
+# Times that costs may be cut off above those that the plan uses.
+_MOST_SHARPENINGS = 4
+
+
+class TransportTree:
+    """A basic solution of the transport problem between two weighted clouds, improved by pivots.
+
+    Nodes are the rows, the columns and a root; arcs are one artificial arc for each node but
+    the root, then the candidate pairs in the order in which they were added.
+
+    Parameters
+    ----------
+    weights0, weights1 : float arrays
+    max_pivots : int, optional
+        Pivots after which it gives up with an error.
+
+    Examples
+    --------
+    >>> tree = TransportTree(np.array([0.5, 0.5]), np.array([0.25, 0.75]))
+    >>> tree.add(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.array([0.0, 1.0, 2.0, 0.5]))
+    >>> tree.begin(np.arange(4))
+    >>> _ = tree.improve()
+    >>> [part.tolist() for part in tree.entries()]
+    [[0, 0, 1], [0, 1, 1], [0.25, 0.25, 0.5]]
+    """
+
+    def __init__(self, weights0: Float, weights1: Float, max_pivots: int | None = None) -> None:
+        n, m = len(weights0), len(weights1)
+        self.n, self.m = n, m
+        self.most = _PIVOTS_PER_NODE * (n + m) + _PIVOTS_AT_ONCE if max_pivots is None else max_pivots
+        self.weights = np.concatenate([weights0, weights1 * (weights0.sum() / weights1.sum())])
+        self.left = np.append(self.weights, 0.0)
+        self.dust = _DUST * float(weights0.sum())
+        node = np.arange(n + m)
+        self.tail = np.where(node < n, node, n + m)
+        self.head = np.where(node < n, n + m, node)
+        self.cost = np.zeros(n + m)
+        self.flow = np.zeros(n + m)
+        self.base0, self.base1, self.cap, self.sharpenings = np.zeros(n), np.zeros(m), np.inf, 0
+        size = n + m + 1
+        self.links = np.full((5, size), -1, np.int64)
+        self.depth = np.zeros(size, np.int64)
+        self.upward = np.zeros(size, np.bool_)
+        self.potential = np.zeros(size)
+
+    def add(self, rows: Index, cols: Index, costs: Float) -> None:
+        """More candidate pairs."""
+        self.tail = np.concatenate([self.tail, rows])
+        self.head = np.concatenate([self.head, cols + self.n])
+        self.cost = np.concatenate([self.cost, self._seen(rows, cols, costs)])
+        self.flow = np.concatenate([self.flow, np.zeros(len(rows))])
+
+    def begin(self, order: Index, u: Any = None, v: Any = None) -> None:
+        """A greedy plan that takes the pairs in this order, and its tree."""
+        from gradapt.transport.kernels.simplex_loops import greedy, hang  # numba is slow to import
+
+        self._set_artificial(_ARTIFICIAL * self.scale)
+        chosen = greedy(self.tail, self.head, self.flow, self.left, order + self.n + self.m)
+        hang(
+            self.n, chosen, self.tail, self.head, self.cost, self.flow, self.left, self.links, self.depth, self.upward,
+            self.potential,
+        )  # fmt: skip
+
+    def improve(self) -> int:
+        """Pivot until the plan is optimal on its candidates; returns the number of pivots."""
+        pivots = 0
+        for _ in range(_MOST_RAISES):
+            pivots += self._pivot()
+            if self.flow[: self.n + self.m].sum() <= self.dust:
+                return pivots
+            self._set_artificial(_RAISE * self.cost[0])
+            self._renew()
+        raise SolverError("the candidate pairs admit no plan; give every sample more of them")
+
+    def _pivot(self) -> int:
+        from gradapt.transport.kernels.simplex_loops import pivots as exchange  # numba is slow to import
+
+        # Potentials hold the cost of an artificial arc, whose last digit is no reason to pivot.
+        tolerance = max(_TOLERANCE * self.scale, 4 * np.finfo(np.float64).eps * self.cost[0])
+        cursor = np.array([self.n + self.m])
+        pivots = 0
+        while pivots < self.most:
+            # A number at a time: an interrupt is heard between two calls.
+            made = exchange(
+                self.n + self.m, self.tail, self.head, self.cost, self.flow, tolerance, self.links, self.depth,
+                self.upward, self.potential, cursor, _PIVOTS_AT_ONCE,
+            )  # fmt: skip
+            pivots += int(made)
+            if made < _PIVOTS_AT_ONCE:
+                return pivots
+        raise SolverError(f"the network simplex did not end in {self.most:,} pivots; raise max_iterations")
+
+    def sharpen(self, u: Float, v: Float) -> bool:
+        """Go on with reduced costs, cut off above those that the plan uses; whether that may help.
+
+        A few huge costs hide the small ones from the arithmetic of the potentials. The tree
+        stays: it is a plan whatever the costs are.
+        """
+        if self.sharpenings == _MOST_SHARPENINGS:
+            return False
+        self.sharpenings += 1
+        first = self.n + self.m
+        rows, cols = self.tail[first:], self.head[first:] - self.n
+        given = np.where(self.cost[first:] < self.cap, self.cost[first:], np.inf) + self.base0[rows] + self.base1[cols]
+        reduced = given - u[rows] - v[cols]
+        used = reduced[self.flow[first:] > 0]
+        self.base0, self.base1 = u, v
+        # A cost that no sensible plan pays, far below the largest one.
+        finite = reduced[np.isfinite(reduced)]
+        self.cap = float(max(16.0 * used[np.isfinite(used)].max(initial=0.0), np.median(finite))) or 1.0
+        self.cost[first:] = np.minimum(reduced, self.cap)
+        self._set_artificial(_ARTIFICIAL * self.scale)
+        self._renew()
+        return True
+
+    def _seen(self, rows: Index, cols: Index, costs: Float) -> Float:
+        """Costs as the tree sees them, after sharpening."""
+        if self.sharpenings == 0:
+            return costs
+        return np.asarray(np.minimum(costs - self.base0[rows] - self.base1[cols], self.cap))
+
+    @property
+    def scale(self) -> float:
+        """The largest cost of a pair."""
+        costs = self.cost[self.n + self.m :]
+        return float(np.abs(costs).max()) or 1.0 if len(costs) else 1.0
+
+    @property
+    def potentials(self) -> tuple[Float, Float]:
+        """Potentials of rows and columns: their sum is the cost of every basic pair."""
+        first = self.n + self.m
+        artificial, hanging = self.cost[0], np.flatnonzero(self.links[0] == first)
+        if len(hanging) == 1:
+            # One artificial arc moves all potentials alike: its large cost would only spoil their digits.
+            self.cost[:first] = 0.0
+        self._renew()
+        self.cost[:first] = artificial
+        u, v = -self.potential[: self.n], self.potential[self.n : -1]
+        middle = np.median(u)
+        return self.base0 + (u - middle), self.base1 + (v + middle)
+
+    def entries(self) -> tuple[Index, Index, Float]:
+        """Rows, columns and mass of the plan, whose marginals are the weights to their last digits."""
+        from gradapt.transport.kernels.simplex_loops import settle  # numba is slow to import
+
+        first = self.n + self.m
+        supply = np.append(self.weights, 0.0)
+        supply[self.n :] *= -1.0
+        flow = np.zeros_like(self.flow)
+        settle(np.argsort(-self.depth, kind="stable"), supply, self.links, self.upward, flow)
+        least = np.minimum(self.weights[self.tail[first:]], self.weights[self.head[first:]])
+        used = np.flatnonzero(flow[first:] > 4 * np.finfo(np.float64).eps * least) + first
+        return self.tail[used], self.head[used] - self.n, flow[used]
+
+    def _renew(self) -> None:
+        from gradapt.transport.kernels.simplex_loops import renew_potentials  # numba is slow to import
+
+        renew_potentials(self.cost, self.links, self.upward, self.potential)
+
+    def _set_artificial(self, cost: float) -> None:
+        self.cost[: self.n + self.m] = cost

@@ -1,0 +1,200 @@
+"""Every table of costs says how far it can be off, and is never further: checked in rational arithmetic."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from gradapt.transport import PowerMetric, Problem, SquaredEuclidean, solve, transport, wasserstein
+from gradapt.transport.problem import squared_distances
+from gradapt.transport.problem.cost_table import BlockTable, CostTable, HeldTable, Rounding
+from gradapt.transport.problem.costs import table_of
+from gradapt.transport.problem.feasible import transform_bound
+from gradapt.transport.solvers import sinkhorn
+
+KINDS = ["dense", "products", "float32", "sparse", "tensors", "float32 tensors", "far", "chunks"]
+
+
+def clouds(kind: str, offset: float, seed: int) -> tuple[Any, Any]:
+    rng = np.random.default_rng(seed)
+    scale = 10.0 ** rng.integers(-3, 4)
+    x0, x1 = (scale * rng.standard_normal((n, 6)) + offset for n in (7, 5))
+    x0[:, 3:] *= rng.random((7, 3)) < 0.5
+    if kind.startswith("float32"):
+        x0, x1 = x0.astype(np.float32), x1.astype(np.float32)
+    if kind == "far":
+        x1[0] *= 1e8
+    if kind == "sparse":
+        return sp.csr_array(x0), sp.csr_array(x1)
+    if kind.endswith("tensors"):
+        torch = pytest.importorskip("torch")
+        return torch.from_numpy(x0), torch.from_numpy(x1)
+    return x0, x1
+
+
+def rows_of(x: Any) -> list[list[Fraction]]:
+    x = x.toarray() if sp.issparse(x) else np.asarray(x)
+    return [[Fraction(float(value)) for value in row] for row in x]
+
+
+def squared(x0: Any, x1: Any) -> list[list[Fraction]]:
+    return [[sum((a - b) ** 2 for a, b in zip(r, s, strict=True)) for s in rows_of(x1)] for r in rows_of(x0)]
+
+
+def worst_excess(table: CostTable, truth: list[list[Fraction]]) -> float:
+    """The largest error of any block or pair beyond its bound; at most 0 if the bounds are true."""
+    n, m = table.shape
+    block = np.asarray(table.block(slice(0, n)))
+    pairs = table.pairs(*(index.ravel() for index in np.indices((n, m)))).reshape(n, m)
+    excess = -np.inf
+    for computed, rounding in ((block, table.rounding), (pairs, table.pair_rounding)):
+        rows = np.zeros(n) if rounding.rows is None else np.asarray(rounding.rows)
+        columns = np.zeros(m) + (0.0 if rounding.columns is None else np.asarray(rounding.columns))
+        for i in range(n):
+            for j in range(m):
+                error = abs(Fraction(float(computed[i, j])) - truth[i][j])
+                bound = rounding.relative * abs(computed[i, j]) + rows[i] + columns[j]
+                excess = max(excess, float(error - Fraction(float(bound))))
+    return excess
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("offset", [0.0, 10.0, 1e6])
+@pytest.mark.parametrize("kind", KINDS)
+def test_squared_distances_keep_their_bounds(
+    kind: str, offset: float, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if kind != "dense":
+        monkeypatch.setattr(squared_distances, "DIRECT_WORK", -1.0)
+    if kind == "chunks":
+        monkeypatch.setattr(squared_distances, "_KEPT_VALUES", 0)
+        monkeypatch.setattr(squared_distances, "_FEATURES", 2)
+    x0, x1 = clouds(kind, offset, seed)
+    table = table_of(SquaredEuclidean(), x0, x1)
+    assert worst_excess(table, squared(x0, x1)) <= 0
+    assert worst_excess(HeldTable.of(table), squared(x0, x1)) <= 0
+
+
+@pytest.mark.parametrize("p", [1, 3])
+def test_powers_of_the_l1_distance_keep_their_bounds(p: int) -> None:
+    x0, x1 = clouds("dense", 3.0, 0)
+    truth = [[sum(abs(a - b) for a, b in zip(r, s, strict=True)) ** p for s in rows_of(x1)] for r in rows_of(x0)]
+    assert worst_excess(table_of(PowerMetric("cityblock", p), x0, x1), truth) <= 0
+
+
+def test_a_bound_that_is_too_small_is_found_out() -> None:
+    x0, x1 = clouds("dense", 1e6, 1)
+    honest = table_of(SquaredEuclidean(), x0, x1)
+    boast = BlockTable(SquaredEuclidean(), x0, x1, 1e-18)
+    assert worst_excess(honest, squared(x0, x1)) <= 0 < worst_excess(boast, squared(x0, x1))
+
+
+@pytest.mark.parametrize("kind", ["products", "sparse", "tensors", "float32"])
+@pytest.mark.parametrize("offset", [0.0, 10.0, 1e3, 1e6])
+def test_bounds_on_transforms_hold_for_every_arithmetic(
+    kind: str, offset: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(squared_distances, "DIRECT_WORK", -1.0)
+    x0, x1 = clouds(kind, offset, 2)
+    truth, u = squared(x0, x1), np.random.default_rng(3).standard_normal(7)
+    weights = np.full(7, 1 / 7), np.full(5, 1 / 5)
+    for wanted in (0.0, np.inf):
+        low, v = transform_bound(table_of(SquaredEuclidean(), x0, x1), np.arange(7), u, weights, wanted)
+        for i in range(7):
+            for j in range(5):
+                assert Fraction(float(low[i])) + Fraction(float(v[j])) <= truth[i][j]
+
+
+@pytest.mark.parametrize("offset", [10.0, 1e3, 1e6])
+def test_sparse_samples_far_from_the_origin_get_no_false_proof(offset: float) -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        x0, x1 = rng.standard_normal((60, 3)) + offset, rng.standard_normal((50, 3)) + offset
+        optimum = transport(x0, x1)
+        plan = transport(sp.csr_array(x0), sp.csr_array(x1))
+        assert plan.certificate.dual <= optimum.cost * (1 + 1e-12)
+        assert plan.cost >= optimum.certificate.dual
+
+
+def test_no_term_means_no_error() -> None:
+    assert Rounding().relative == 0.0
+    assert Problem.from_costs([[1.0, 2.0]]).table().rounding.relative == 0.0
+
+
+@pytest.mark.parametrize("place", ["host", "device"])
+@pytest.mark.parametrize("held", [True, False])
+def test_one_annealing_gives_one_potential(place: str, held: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Held or formed anew, arrays or tensors: the potentials are those of the log domain."""
+    rng = np.random.default_rng(0)
+    problem = Problem.of(rng.standard_normal((50, 3)), rng.standard_normal((40, 3)) + 1, rng.random(50) + 0.1)
+    reference = sinkhorn.Sinkhorn(epsilon=0.1, tolerance=1e-9).solve(problem).potential0
+    if place == "device":
+        pytest.importorskip("torch")
+        problem = problem.to_device("cpu")
+    if not held:
+        monkeypatch.setattr(sinkhorn, "_DENSE_PAIRS", 0)
+        monkeypatch.setattr(sinkhorn, "fits_on_device", lambda problem: False)
+    potential = sinkhorn.Sinkhorn(epsilon=0.1, tolerance=1e-6).solve(problem).potential0
+    difference = potential - reference
+    assert np.ptp(difference) < 1e-3
+
+
+def test_tensors_on_the_processor_are_taken_as_arrays() -> None:
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    x0, x1 = rng.standard_normal((30, 3)), rng.standard_normal((20, 3))
+    plan = transport(torch.from_numpy(x0), torch.from_numpy(x1).requires_grad_())
+    assert plan.cost == pytest.approx(transport(x0, x1).cost, rel=1e-12)
+    assert plan.certificate.proves_optimal()
+
+
+@pytest.mark.parametrize("exponent", [-170, -162, -120, 120, 149])
+@pytest.mark.parametrize("kind", ["dense", "sparse", "beside a constant"])
+def test_any_scale_is_brought_to_a_safe_one(exponent: int, kind: str) -> None:
+    rng = np.random.default_rng(0)
+    scale = 10.0**exponent
+    x0, x1 = rng.random((20, 3)), rng.random((15, 3)) + 0.5
+    here, far = (x0, x1), (scale * x0, scale * x1)
+    if kind == "beside a constant":
+        here = tuple(np.column_stack([x, np.zeros(len(x))]) for x in here)
+        far = tuple(np.column_stack([x, np.full(len(x), 7.0)]) for x in far)
+    if kind == "sparse":
+        here, far = tuple(map(sp.csr_array, here)), tuple(map(sp.csr_array, far))
+    plan = transport(*far)
+    assert plan.certificate.proves_optimal()
+    assert wasserstein(*far) == pytest.approx(scale * wasserstein(*here), rel=1e-9)
+    assert wasserstein(*far, p=np.inf) == pytest.approx(scale * wasserstein(*here, p=np.inf), rel=1e-9)
+
+
+def test_a_wrong_plan_of_tiny_samples_is_no_optimum() -> None:
+    x = 1e-165 * np.arange(6.0)[:, None]
+    problem = Problem.of(x, x[::-1])
+    good = solve(problem)
+    assert good.certificate.proves_optimal()
+
+    class Reversed:
+        def solve(self, problem: Problem) -> Any:
+            solution = type(good.solver)().solve(problem)
+            return type(solution)(solution.rows, solution.cols[::-1], solution.mass, solution.potential0)
+
+    wrong = solve(problem, Reversed())
+    assert not wrong.certificate.proves_optimal()
+    assert wrong.certificate.gap > 0.5
+
+
+def test_copies_are_spread_with_exact_marginals() -> None:
+    rng = np.random.default_rng(0)
+    x0, x1 = rng.integers(0, 8, (3000, 2)).astype(float), rng.integers(0, 8, (2999, 2)).astype(float)
+    plan = transport(x0, x1)
+    assert plan.certificate.proves_optimal()
+    for mass, n in ((plan.row_mass(), 3000), (plan.column_mass(), 2999)):
+        assert np.abs(mass * n - 1.0).max() < 1e-14
+    weights = rng.random(3000) ** 4 + 1e-6
+    plan = transport(x0, x1, weights)
+    assert plan.certificate.proves_optimal()
+    assert np.abs(plan.row_mass() / (weights / weights.sum()) - 1.0).max() < 1e-9
+    assert np.abs(plan.column_mass() * 2999 - 1.0).max() < 1e-12
