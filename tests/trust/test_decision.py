@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from gradapt.datasets.toy import moving_gaussians
 from gradapt.domains import Domain, DomainSequence
@@ -248,5 +250,5 @@ def test_a_model_that_cannot_weigh_is_refused_with_the_remedy(gradual):
     tilted = weighted(gradual, lambda d: np.where(d.labels == 1, 9.0, 1.0))
     with pytest.raises(InputError, match=r"KNeighborsClassifier cannot be trained with; choose a classifier"):
         check(tilted, KNeighborsClassifier())
-    with pytest.raises(InputError, match="sample weights"):
-        estimate_along(tilted, KNeighborsClassifier())
+    with pytest.raises(InputError, match="which KNeighborsClassifier cannot be trained with"):
+        estimate_along(tilted, make_pipeline(StandardScaler(), KNeighborsClassifier()))
