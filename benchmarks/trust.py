@@ -184,7 +184,8 @@ def _accuracy_table(misses: Any, gate: Any, keys: list[str]) -> dict[str, Any]:
         rows[name] = row
         print(name, row)
     everything = [m for (_, k, _), v in misses.items() for m, _ in v if k == "carried or agreement"]
-    print(f"carried or agreement, before and after, all {len(everything)} estimates: {100 * np.mean(everything):.2f} points")
+    mean = 100 * np.mean(everything)
+    print(f"carried or agreement, before and after, all {len(everything)} estimates: {mean:.2f} points")
     for name, values in gate.items():
         before, after, kept = np.mean(values, axis=0)
         print(f"gate on {name}: source {100 * before:.1f}, adapted {100 * after:.1f}, kept {100 * kept:.1f}")
