@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
+from gradapt.paper.steps import accuracy
 from torch import Tensor
 
 from gradapt.datasets import color_mnist, rotated_mnist
@@ -21,7 +22,6 @@ from gradapt.learners.torch_samples import Stored, logits, pick_device
 from gradapt.learners.torch_training import Adam, Recipe, Trainer
 from gradapt.networks import reference_conv_net
 from gradapt.paper.presets import settings
-from gradapt.paper.steps import accuracy
 
 # Mean and standard deviation of MNIST's pixels.
 MEAN, SPREAD = 0.1307, 0.3081

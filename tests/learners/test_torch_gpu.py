@@ -5,11 +5,11 @@ from copy import deepcopy
 import numpy as np
 import pytest
 import torch
-from gradapt.paper.coupling import couple
 
 from gradapt.learners.torch_samples import Stored, logits
 from gradapt.learners.torch_training import Recipe, Trainer
 from gradapt.networks import conv_net
+from gradapt.transport import Exact, transport
 
 pytestmark = [
     pytest.mark.gpu,
@@ -65,7 +65,7 @@ def test_gpu_plan_is_optimal(sizes):
         pytest.importorskip("numba")
     rng = np.random.default_rng(1)
     x0, x1 = (rng.normal(size=(size, 5)).astype(np.float32) + shift for shift, size in enumerate(sizes))
-    plan = couple(torch.from_numpy(x0).cuda(), torch.from_numpy(x1).cuda())
-    assert np.allclose(np.bincount(plan.rows.cpu(), plan.mass.cpu()), 1 / sizes[0])
-    assert np.allclose(np.bincount(plan.cols.cpu(), plan.mass.cpu()), 1 / sizes[1])
-    assert abs(plan.gap) < 1e-9
+    plan = transport(torch.from_numpy(x0).cuda(), torch.from_numpy(x1).cuda(), solver=Exact())
+    assert np.allclose(plan.row_mass(), 1 / sizes[0])
+    assert np.allclose(plan.column_mass(), 1 / sizes[1])
+    assert abs(plan.certificate.gap) < 1e-9

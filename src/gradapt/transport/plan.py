@@ -189,19 +189,18 @@ class Plan:
         )
         if self.certificate is None or costs is None:
             return replace(thinned, certificate=None)
-        return replace(thinned, certificate=self._thinned_certificate(thinned))
+        return replace(thinned, certificate=self._thinned_certificate(thinned, self.certificate))
 
-    def _thinned_certificate(self, thinned: Plan) -> Certificate:
+    def _thinned_certificate(self, thinned: Plan, whole: Certificate) -> Certificate:
         # The lower bound still holds for full plans; the marginals no longer do, and this is said.
-        assert self.certificate is not None
         moved = np.abs(thinned.row_mass() - self.row_mass()).sum()
         moved += np.abs(thinned.column_mass() - self.column_mass()).sum()
         primal = thinned.cost
         return replace(
-            self.certificate,
+            whole,
             primal=primal,
-            gap=relative_gap(primal, self.certificate.dual),
-            marginal_error=self.certificate.marginal_error + float(moved),
+            gap=relative_gap(primal, whole.dual),
+            marginal_error=whole.marginal_error + float(moved),
         )
 
 
