@@ -3,7 +3,7 @@ import json
 import pytest
 
 from gradapt.errors import InputError
-from gradapt.files import atomic_path, write_json
+from gradapt.files import atomic_file, write_json
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_scraps(tmp_path):
@@ -11,8 +11,8 @@ def test_a_failed_write_leaves_the_old_file_and_no_scraps(tmp_path):
     target.write_text("old")
 
     def fail_halfway():
-        with atomic_path(target) as path:
-            path.write_text("new")
+        with atomic_file(target) as file:
+            file.write(b"new")
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):

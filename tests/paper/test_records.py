@@ -77,7 +77,7 @@ def test_store_keeps_the_first_record_of_a_cell_whoever_writes(tmp_path):
 
     def write(number):
         own = Store(store.path)
-        won.extend(own.add(cell, {"writer": number}, {"v": 1}, 0.5, 7) for cell in cells)
+        won.extend(own.add(cell, {"transductive_last": number}, {"v": 1}, 0.5, 7) for cell in cells)
 
     writers = [threading.Thread(target=write, args=(number,)) for number in range(4)]
     for writer in writers:

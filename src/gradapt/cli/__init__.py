@@ -31,8 +31,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         sys.exit(run_command(sys.argv[1:] if arguments is None else arguments))
     except (InputError, SolverError) as error:
         _leave(str(error))
-    except KeyboardInterrupt:
-        _leave("interrupted", 130)
+    except KeyboardInterrupt as interrupt:
+        _leave(str(interrupt) or "interrupted", 130)
     except Exception as error:
         # Nobody should meet a traceback; whoever looks for the cause can ask for it.
         if os.environ.get("GRADAPT_DEBUG"):

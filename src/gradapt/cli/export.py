@@ -24,14 +24,16 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace, fail: Fail) -> int:
     """Export and write."""
     need_tables("export")
-    from gradapt.files import atomic_path
+    from gradapt.files import write_bytes
     from gradapt.tables import load_run
     from gradapt.tables.export import to_onnx, to_skops
+    from gradapt.tables.manifest import put_file
 
     predictor = load_run(chosen.run).predictor
     data = to_onnx(predictor) if chosen.to == "onnx" else to_skops(predictor)
-    target = chosen.out or chosen.run / f"export.{chosen.to}"
-    with atomic_path(target) as path:
-        path.write_bytes(data)
-    print(target)
+    if chosen.out is None:
+        print(put_file(chosen.run, f"export.{chosen.to}", data))
+        return 0
+    write_bytes(chosen.out, data)
+    print(chosen.out)
     return 0

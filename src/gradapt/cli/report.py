@@ -21,15 +21,17 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace, fail: Fail) -> int:
     """Build the page and write it."""
     need_tables("report", "jinja2")
-    from gradapt.files import atomic_path
+    from gradapt.files import write_text
     from gradapt.report.page import build_page
-    from gradapt.tables.folder import read_result
+    from gradapt.tables.folder import read_result, rebuild_pages
 
     runs: list[Path] = chosen.runs
     results = [{**read_result(folder), "name": folder.resolve().name} for folder in runs]
-    target = chosen.out or (runs[0] / "report.html" if len(runs) == 1 else Path("comparison.html"))
     page = build_page(results)
-    with atomic_path(target) as path:
-        path.write_text(page, encoding="utf-8")
+    if chosen.out is None and len(runs) == 1:
+        print(rebuild_pages(runs[0], page))
+        return 0
+    target = chosen.out or Path("comparison.html")
+    write_text(target, page)
     print(target)
     return 0

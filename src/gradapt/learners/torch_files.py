@@ -13,6 +13,7 @@ from torch import nn
 
 from gradapt import __version__
 from gradapt.errors import InputError
+from gradapt.files import write_bytes, write_text
 from gradapt.learners.torch_classifier import TorchClassifier
 from gradapt.learners.torch_training import Adam, EarlyStopping
 from gradapt.networks import build, describe
@@ -32,7 +33,7 @@ def save_classifier(classifier: TorchClassifier, path: str | Path) -> Path:
     path : path
         With or without an ending.
     """
-    from safetensors.torch import save_file
+    from safetensors.torch import save
 
     if not hasattr(classifier, "module_"):
         raise InputError("only a fitted TorchClassifier can be saved; call fit first")
@@ -49,8 +50,8 @@ def save_classifier(classifier: TorchClassifier, path: str | Path) -> Path:
         "parameters": _parameters(classifier),
     }
     text = json.dumps(about, indent=2)
-    save_file(tensors, weights_path)
-    json_path.write_text(text + "\n")
+    write_bytes(weights_path, save(tensors))
+    write_text(json_path, text + "\n")
     return json_path
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from gradapt.files import atomic_path
+from gradapt.files import atomic_file
 from gradapt.paper.layouts import Table
 from gradapt.paper.statistics import Entry
 
@@ -50,7 +50,7 @@ def draw_bars(table: Table, entries: Sequence[Entry], stem: Path) -> list[Path]:
     paths = []
     for ending in (".png", ".svg"):
         paths.append(stem.with_name(stem.name + ending))
-        with atomic_path(paths[-1]) as path:
+        with atomic_file(paths[-1]) as file:
             # The date would make every file of one result another one.
-            figure.savefig(path, format=ending[1:], dpi=150, metadata={"Date": None} if ending == ".svg" else None)
+            figure.savefig(file, format=ending[1:], dpi=150, metadata={"Date": None} if ending == ".svg" else None)
     return paths

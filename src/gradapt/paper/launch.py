@@ -1,19 +1,31 @@
-"""Run cells: those without a record, grouped so that shared work is done once."""
+"""Run cells: those without a record, grouped so that shared work is done once.
+
+Whoever runs a group claims its cells in the store first. So several processes, of one command or of several, share the
+work by looking at the store and nothing else; the claims of a process that died are free for the others.
+"""
 
 from __future__ import annotations
 
+import logging
+import multiprocessing
+import os
 import platform
+import signal
 import sys
+import threading
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 from gradapt import __version__
 from gradapt.errors import InputError, SolverError
 from gradapt.paper.cells import Cell
-from gradapt.paper.store import Store
+from gradapt.paper.store import LEASE_SECONDS, Store, new_owner
 
 __all__ = ["DEFAULT_STORE", "Launch", "OnCell", "provenance_of", "run_cells"]
 
@@ -22,6 +34,7 @@ DEFAULT_STORE = Path("runs") / "paper.sqlite"
 # Called after each finished cell with its accuracy.
 OnCell = Callable[[Cell, float], None]
 
+_LOG = logging.getLogger("gradapt")
 _POLL_SECONDS = 0.5
 
 
@@ -69,18 +82,62 @@ def run_cells(
         raise InputError(f"jobs must be at least 1, got {jobs!r}")
     finished = store.finished(cells)
     missing = [cell for cell in cells if cell not in finished]
+    jobs = min(jobs, len(_grouped(missing)))
+    if jobs > 1:
+        return _run_processes(missing, store, device, jobs, on_cell)
+    return _run_here(missing, store, device, on_cell)
+
+
+def _grouped(cells: Iterable[Cell]) -> dict[tuple[Any, ...], list[Cell]]:
     groups: dict[tuple[Any, ...], list[Cell]] = {}
-    for cell in missing:
+    for cell in cells:
         groups.setdefault(cell.group, []).append(cell)
-    if not missing:
-        return 0
-    if jobs == 1 or len(groups) == 1:
-        pools: dict[str, Any] = {}
-        for group in groups.values():
-            run_group(group, store.path, device, on_cell, pools)
-    else:
-        _run_processes(list(groups.values()), store, device, jobs, on_cell)
-    return len(missing)
+    return groups
+
+
+def _run_here(cells: Sequence[Cell], store: Store, device: str, on_cell: OnCell | None, jobs: int = 1) -> int:
+    """Run groups that nobody else has claimed until every cell is finished, by us or by others."""
+    pools: dict[str, Any] = {}
+    waiting, n_run = set(cells), 0
+    patient = False
+    with _owner(store) as owner:
+        while waiting:
+            claimed = False
+            for group in _grouped(sorted(waiting)).values():
+                mine = store.claim(group, owner)
+                if mine:
+                    claimed = True
+                    run_group(mine, store.path, device, on_cell, pools, jobs)
+                    n_run += len(mine)
+                    waiting -= set(mine)
+            _tell_finished(waiting, store, on_cell)
+            if waiting and not claimed:
+                if not patient and on_cell is not None:
+                    _LOG.warning("gradapt: another run is at work on %d cells; waiting for it", len(waiting))
+                patient = True
+                time.sleep(_POLL_SECONDS)
+    return n_run
+
+
+@contextmanager
+def _owner(store: Store) -> Iterator[str]:
+    """A name to claim cells under; the claims live as long as the block."""
+    owner, done = new_owner(), threading.Event()
+
+    def renew() -> None:
+        while not done.wait(LEASE_SECONDS / 6):
+            # A store that is busy for long is asked again; the lease outlasts several tries.
+            with suppress(InputError):
+                store.renew(owner)
+
+    thread = threading.Thread(target=renew, daemon=True)
+    thread.start()
+    try:
+        yield owner
+    finally:
+        done.set()
+        with suppress(InputError):
+            store.release(owner)
 
 
 def run_group(
@@ -129,45 +186,75 @@ def run_group(
             on_cell(cell, result["transductive_last"])
 
 
-_WORKER_POOLS: dict[str, Any] = {}
+def _in_worker(cells: list[Cell], store_path: Path, device: str, threads: int, jobs: int, answer: Connection) -> None:
+    # The parent answers an interrupt, and ends its workers.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        import torch
+
+        torch.set_num_threads(threads)
+        answer.send(_run_here(cells, Store(store_path), device, None, jobs))
+    except (InputError, SolverError) as error:
+        answer.send(error)
+    except Exception as error:
+        answer.send(SolverError(f"a worker failed ({type(error).__name__}: {error}). Finished cells are kept"))
 
 
-def _in_worker(cells: list[Cell], store_path: Path, device: str, threads: int, jobs: int) -> None:
-    import torch
+def _end_with_parent() -> None:
+    """Leave as soon as the parent is gone, however it ended: nobody would read what is done here."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        wait([parent.sentinel])
+        os._exit(1)
 
-    torch.set_num_threads(threads)
-    run_group(cells, store_path, device, None, _WORKER_POOLS, jobs)
 
-
-def _run_processes(groups: list[list[Cell]], store: Store, device: str, jobs: int, on_cell: OnCell | None) -> None:
-    import multiprocessing
-    import os
-    from concurrent.futures import ProcessPoolExecutor
-
+def _run_processes(cells: list[Cell], store: Store, device: str, jobs: int, on_cell: OnCell | None) -> int:
     # CUDA does not survive a fork.
     context = multiprocessing.get_context("spawn")
     threads = max(1, (os.cpu_count() or 1) // jobs)
-    waiting = {cell for group in groups for cell in group}
-    jobs = min(jobs, len(groups))
-    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
-        running = [pool.submit(_in_worker, group, store.path, device, threads, jobs) for group in groups]
-        try:
-            while waiting:
-                # The store is the one place where the state lies; the display reads it from there.
-                for cell, result in store.results(waiting).items():
-                    waiting.discard(cell)
-                    if on_cell is not None:
-                        on_cell(cell, result["transductive_last"])
-                for job in running:
-                    if job.done():
-                        job.result()
-                if all(job.done() for job in running) and not store.finished(waiting):
-                    break
-                time.sleep(_POLL_SECONDS)
-        except BaseException:
-            for job in running:
-                job.cancel()
-            raise
+    workers: dict[BaseProcess, Connection] = {}
+    waiting, n_run = set(cells), 0
+    try:
+        for _ in range(jobs):
+            receiver, sender = context.Pipe(duplex=False)
+            given = (cells, store.path, device, threads, jobs, sender)
+            started = context.Process(target=_in_worker, args=given, daemon=True)
+            started.start()
+            sender.close()
+            workers[started] = receiver
+        while workers:
+            _tell_finished(waiting, store, on_cell)
+            wait([worker.sentinel for worker in workers], timeout=_POLL_SECONDS)
+            for worker in [worker for worker in workers if not worker.is_alive()]:
+                n_run += _answer_of(worker, workers.pop(worker))
+        _tell_finished(waiting, store, on_cell)
+    finally:
+        for worker in workers:
+            worker.kill()
+    return n_run
+
+
+def _answer_of(worker: BaseProcess, receiver: Connection) -> int:
+    """How many cells a worker has run, or what it failed with."""
+    try:
+        answer = receiver.recv()
+    except EOFError:
+        raise SolverError(
+            f"a worker was ended from outside (exit code {worker.exitcode}), perhaps for its memory; use fewer --jobs. "
+            "Finished cells are kept"
+        ) from None
+    if isinstance(answer, Exception):
+        raise answer
+    return int(answer)
+
+
+def _tell_finished(waiting: set[Cell], store: Store, on_cell: OnCell | None) -> None:
+    # The store is the one place where the state lies; the display reads it from there.
+    for cell, result in store.results(waiting).items():
+        waiting.discard(cell)
+        if on_cell is not None:
+            on_cell(cell, result["transductive_last"])
 
 
 def provenance_of(device: Any, settings: dict[str, Any]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gradapt.files import atomic_path
+from gradapt.files import write_text
 from gradapt.paper.cells import Cell
 from gradapt.paper.layouts import Table
 from gradapt.paper.statistics import Entry
@@ -136,7 +136,6 @@ def write_outputs(
     about: dict[str, Any],
 ) -> list[Path]:
     """Write ``name.csv``, ``name.json`` and ``name.md`` into a folder; a figure also as PNG and SVG."""
-    folder.mkdir(parents=True, exist_ok=True)
     note = "Percent, mean ± 95 % confidence interval (Student's t)"
     if any(place.measure == "transductive_last" for place in table.places):
         note += "; accuracy is that of the last model on the target samples it was adapted to"
@@ -157,8 +156,7 @@ def write_outputs(
     paths = []
     for ending, text in texts.items():
         paths.append(folder / f"{name}{ending}")
-        with atomic_path(paths[-1]) as path:
-            path.write_text(text)
+        write_text(paths[-1], text)
     if table.figure:
         from gradapt.paper.figures import draw_bars
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +51,8 @@ def run_tables(
     everything = list(dict.fromkeys(cell for own in cells.values() for cell in own))
     store = Store(launch.store)
     started = time.perf_counter()
-    with shown(len(everything), len(store.finished(everything)), quiet=quiet) as report:
+    n_finished = len(store.finished(everything))
+    with _interruptible(store, everything), shown(len(everything), n_finished, quiet=quiet) as report:
         n_run = run_cells(everything, store, device=launch.device, jobs=launch.jobs, on_cell=report)
     seconds = time.perf_counter() - started
     about: dict[str, Any] = {
@@ -66,6 +70,29 @@ def run_tables(
     if "vae" in names:
         _run_vae(options, seeds, launch.device, output, quiet)
     return entries
+
+
+@contextmanager
+def _interruptible(store: Store, cells: Sequence[Cell]) -> Iterator[None]:
+    """An interrupt, or a request to end, says what is kept."""
+
+    def stop(number: int, frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    # Only the main thread may listen; a caller's own threads leave the signal as it is.
+    here = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, stop) if here else None
+    try:
+        yield
+    except KeyboardInterrupt:
+        n_finished = len(store.finished(cells))
+        raise KeyboardInterrupt(
+            f"interrupted; {n_finished} of {len(cells)} cells are finished and kept in {store.path}; the same command "
+            "goes on there"
+        ) from None
+    finally:
+        if here:
+            signal.signal(signal.SIGTERM, before)
 
 
 def _show(

@@ -1,18 +1,27 @@
-"""`Store`: finished cells in an SQLite file, one atomic record each."""
+"""`Store`: finished cells in an SQLite file, one atomic record each, and who is at work on the others."""
 
 from __future__ import annotations
 
 import json
+import logging
+import math
+import os
+import platform
+import secrets
 import sqlite3
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from gradapt.errors import InputError
+from gradapt.files import DISK, cannot_write
 from gradapt.paper.cells import Cell
 
-__all__ = ["Store"]
+__all__ = ["LEASE_SECONDS", "Store", "new_owner"]
+
+_LOG = logging.getLogger("gradapt")
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS records (
@@ -22,8 +31,17 @@ CREATE TABLE IF NOT EXISTS records (
     seconds REAL NOT NULL,
     peak_bytes INTEGER NOT NULL,
     finished_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))
-)
+);
+CREATE TABLE IF NOT EXISTS claims (key TEXT PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL);
 """
+
+# A claim that is not renewed for so long is free for others.
+LEASE_SECONDS = 60.0
+
+
+def new_owner() -> str:
+    """A name for whoever works on cells: machine, process, and something that no other has."""
+    return f"{platform.node()}:{os.getpid()}:{secrets.token_hex(4)}"
 
 
 class Store:
@@ -40,67 +58,167 @@ class Store:
     >>> with TemporaryDirectory() as folder:
     ...     store = Store(Path(folder) / "cells.sqlite")
     ...     cell = Cell("covtype", "reference", 0, 2, "goat", 4)
-    ...     store.add(cell, {"accuracy": 0.5}, {}, 1.0, 0)
-    ...     store.add(cell, {"accuracy": 0.9}, {}, 1.0, 0)  # finished already: kept as it was
-    ...     store.results([cell])[cell]["accuracy"]
+    ...     store.add(cell, {"transductive_last": 50.0}, {}, 1.0, 0)
+    ...     store.add(cell, {"transductive_last": 90.0}, {}, 1.0, 0)  # finished already: kept as it was
+    ...     store.results([cell])[cell]["transductive_last"]
     True
     False
-    0.5
+    50.0
     """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self._told: set[str] = set()
         try:
-            with self._open() as connection:
-                # Readers and writers of several processes do not wait for each other.
-                connection.execute("PRAGMA journal_mode=WAL")
-                connection.execute(_SCHEMA)
-        except sqlite3.DatabaseError as error:
-            raise InputError(f"{self.path} is not a store of cells ({error}); choose another file") from None
+            if self.path.exists() and not self.path.is_file():
+                raise InputError(f"{str(self.path)!r} is not a file; choose another one for the store")
+            DISK.make_folders(self.path.parent)
+        except OSError as error:
+            raise cannot_write(self.path, error) from None
+        with self._open() as connection:
+            # Readers and writers of several processes do not wait for each other.
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.executescript(_SCHEMA)
+            found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+            if found != "ok":
+                raise sqlite3.DatabaseError(found)
 
     def add(
         self, cell: Cell, result: dict[str, Any], provenance: dict[str, Any], seconds: float, peak_bytes: int
     ) -> bool:
-        """Write the record of a finished cell; False where there was one already."""
+        """Write the record of a finished cell; False where there was a sound one already."""
+        record = (json.dumps(result), json.dumps(provenance), seconds, peak_bytes)
         with self._open() as connection:
-            cursor = connection.execute(
-                "INSERT OR IGNORE INTO records (key, result, provenance, seconds, peak_bytes) VALUES (?, ?, ?, ?, ?)",
-                (cell.key, json.dumps(result), json.dumps(provenance), seconds, peak_bytes),
-            )
-        return cursor.rowcount == 1
+            connection.execute("BEGIN IMMEDIATE")
+            columns = "result, provenance, seconds, peak_bytes"
+            row = connection.execute(f"SELECT {columns} FROM records WHERE key = ?", (cell.key,)).fetchone()
+            new = row is None or isinstance(_read(row), str)
+            if new:
+                connection.execute(
+                    f"INSERT OR REPLACE INTO records (key, {columns}) VALUES (?, ?, ?, ?, ?)", (cell.key, *record)
+                )
+            connection.execute("DELETE FROM claims WHERE key = ?", (cell.key,))
+        return new
 
     def finished(self, cells: Iterable[Cell]) -> set[Cell]:
-        """Those of the cells that have a record."""
-        with self._open() as connection:
-            keys = {row[0] for row in connection.execute("SELECT key FROM records")}
-        return {cell for cell in cells if cell.key in keys}
+        """Those of the cells that have a sound record."""
+        return set(self.results(cells))
 
     def results(self, cells: Iterable[Cell]) -> dict[Cell, dict[str, Any]]:
-        """Results of finished cells, with their seconds, memory and provenance."""
+        """Results of finished cells, with their seconds, memory and provenance.
+
+        A record that cannot be read, or that lacks its accuracy, does not count; the log says so once.
+        """
         with self._open() as connection:
-            rows = connection.execute("SELECT key, result, provenance, seconds, peak_bytes, finished_at FROM records")
-            known = {row[0]: row[1:] for row in rows}
+            return self._sound(connection, cells)
+
+    def claim(self, cells: Iterable[Cell], owner: str) -> list[Cell]:
+        """Take those of the cells that are neither finished nor claimed by somebody who lives.
+
+        Parameters
+        ----------
+        cells : iterable of Cell
+        owner : str
+            From `new_owner`; must `renew` within the lease.
+        """
+        cells = list(cells)
+        with self._open() as connection:
+            connection.execute("BEGIN IMMEDIATE")
+            finished = self._sound(connection, cells)
+            taken = {key: claim for key, *claim in connection.execute("SELECT key, owner, until FROM claims")}
+            free = [cell for cell in cells if cell not in finished and not _held(taken.get(cell.key), owner)]
+            until = time.time() + LEASE_SECONDS
+            rows = [(cell.key, owner, until) for cell in free]
+            connection.executemany("INSERT OR REPLACE INTO claims (key, owner, until) VALUES (?, ?, ?)", rows)
+        return free
+
+    def renew(self, owner: str) -> None:
+        """Lengthen the lease of all that an owner has claimed."""
+        with self._open() as connection:
+            connection.execute("UPDATE claims SET until = ? WHERE owner = ?", (time.time() + LEASE_SECONDS, owner))
+
+    def release(self, owner: str) -> None:
+        """Give back all that an owner has claimed."""
+        with self._open() as connection:
+            connection.execute("DELETE FROM claims WHERE owner = ?", (owner,))
+
+    def _sound(self, connection: sqlite3.Connection, cells: Iterable[Cell]) -> dict[Cell, dict[str, Any]]:
+        rows = connection.execute("SELECT key, result, provenance, seconds, peak_bytes, finished_at FROM records")
+        known = {row[0]: row[1:] for row in rows}
         found = {}
         for cell in cells:
             if cell.key in known:
-                result, provenance, seconds, peak_bytes, finished_at = known[cell.key]
-                found[cell] = {
-                    **json.loads(result),
-                    "provenance": json.loads(provenance),
-                    "seconds": seconds,
-                    "peak_bytes": peak_bytes,
-                    "finished_at": finished_at,
-                }
+                read = _read(known[cell.key])
+                if isinstance(read, str):
+                    self._tell_once(cell, read)
+                else:
+                    found[cell] = {**read, "finished_at": known[cell.key][4]}
         return found
+
+    def _tell_once(self, cell: Cell, reason: str) -> None:
+        if cell.key not in self._told:
+            self._told.add(cell.key)
+            _LOG.warning("gradapt: the record of %s in %s %s; it counts as not finished", cell, self.path, reason)
 
     @contextmanager
     def _open(self) -> Iterator[sqlite3.Connection]:
-        connection = sqlite3.connect(self.path, timeout=60)
         try:
-            # A record survives a power cut as soon as `add` returns.
-            connection.execute("PRAGMA synchronous=FULL")
-            with connection:
-                yield connection
-        finally:
-            connection.close()
+            connection = sqlite3.connect(self.path, timeout=60)
+            try:
+                # A record survives a power cut as soon as `add` returns.
+                connection.execute("PRAGMA synchronous=FULL")
+                with connection:
+                    yield connection
+            finally:
+                connection.close()
+        except sqlite3.Error as error:
+            raise InputError(_explained(self.path, error)) from None
+
+
+def _read(row: tuple[Any, ...]) -> dict[str, Any] | str:
+    """A record as values, or what is wrong with it."""
+    try:
+        result, provenance = json.loads(row[0]), json.loads(row[1])
+    except (TypeError, ValueError, RecursionError):
+        return "is no JSON"
+    if not isinstance(result, dict) or not isinstance(provenance, dict):
+        return "is no JSON object"
+    accuracy = result.get("transductive_last")
+    if isinstance(accuracy, bool) or not isinstance(accuracy, int | float) or not math.isfinite(accuracy):
+        return "has no accuracy"
+    if not all(isinstance(number, int | float) for number in row[2:4]):
+        return "has no time and memory"
+    return {**result, "provenance": provenance, "seconds": row[2], "peak_bytes": row[3]}
+
+
+def _held(claim: list[Any] | None, owner: str) -> bool:
+    """Whether somebody else who lives has claimed a cell."""
+    if claim is None or claim[0] == owner or claim[1] < time.time():
+        return False
+    machine, _, rest = claim[0].partition(":")
+    number = rest.partition(":")[0]
+    # On another machine, or on Windows, only the lease tells.
+    if os.name == "nt" or machine != platform.node() or not number.isdecimal():
+        return True
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        pass
+    return True
+
+
+def _explained(path: Path, error: sqlite3.Error) -> str:
+    text = str(error)
+    if "not a database" in text:
+        return f"{path} is not a store of cells ({text}); choose another file"
+    if "full" in text:
+        return f"cannot write {str(path)!r} ({text}); make room. Finished cells are kept"
+    if "locked" in text or "busy" in text:
+        return f"{str(path)!r} is held by another program ({text}); end that, then run again. Finished cells are kept"
+    if isinstance(error, sqlite3.OperationalError) and "malformed" not in text and "corrupt" not in text:
+        return f"cannot use {str(path)!r} as a store ({text}); choose another file. Finished cells are kept"
+    return (
+        f"{str(path)!r} is damaged ({text[:200]}); move it away, or save what is readable with 'sqlite3 FILE .recover'"
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import sys
 import time
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from torch import Tensor
 
 from gradapt.datasets.common import Preset
 from gradapt.errors import InputError
-from gradapt.files import atomic_path, write_json
+from gradapt.files import write_json, write_text
 from gradapt.learners.torch_samples import pick_device
 from gradapt.learners.torch_training import seeded
 from gradapt.networks import ConvVAE, fit_vae
@@ -169,12 +170,13 @@ def _pictured(path: ImagePath) -> list[list[Any]]:
 def _write(result: dict[str, Any], folder: Path) -> None:
     write_json(folder / "vae.json", result)
     table = [{"seed": run["seed"], **row} for run in result["runs"] for row in run["rows"]]
-    with atomic_path(folder / "vae.csv") as path, path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(table[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(
-            {key: f"{value:.6g}" if isinstance(value, float) else value for key, value in row.items()} for row in table
-        )
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(table[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(
+        {key: f"{value:.6g}" if isinstance(value, float) else value for key, value in row.items()} for row in table
+    )
+    write_text(folder / "vae.csv", text.getvalue())
 
 
 def _teller(title: str, quiet: bool) -> Callable[[str], None]:

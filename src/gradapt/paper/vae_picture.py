@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from gradapt.files import atomic_path
+from gradapt.files import atomic_file
 
 __all__ = ["draw_paths"]
 
@@ -56,7 +56,7 @@ def draw_paths(paths: Mapping[str, Sequence[Sequence[Any]]], positions: Sequence
     with mpl.rc_context({"svg.hashsalt": "gradapt"}):
         for ending, metadata in ((".png", {"Software": None}), (".svg", {"Date": None})):
             target = folder / f"vae{ending}"
-            with atomic_path(target) as path:
-                figure.savefig(path, dpi=150, facecolor="white", metadata=metadata)
+            with atomic_file(target) as file:
+                figure.savefig(file, format=ending[1:], dpi=150, facecolor="white", metadata=metadata)
             written.append(target)
     return written

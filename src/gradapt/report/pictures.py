@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from gradapt.domains import DomainSequence
-from gradapt.files import atomic_path
+from gradapt.files import atomic_file
 from gradapt.paths import Transport, generate_path
 
 __all__ = ["accuracy_bars", "cloud_row", "image_rows", "save"]
@@ -21,8 +21,8 @@ def save(figure: Any, target: Path) -> None:
     """Write a figure atomically and close it."""
     import matplotlib.pyplot as plt
 
-    with atomic_path(target) as path:
-        figure.savefig(path, dpi=130, bbox_inches="tight", facecolor="white")
+    with atomic_file(target) as file:
+        figure.savefig(file, format=target.suffix[1:], dpi=130, bbox_inches="tight", facecolor="white")
     plt.close(figure)
 
 

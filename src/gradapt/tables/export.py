@@ -13,6 +13,7 @@ from gradapt.extras import need
 from gradapt.tables.columns import Kind, conform
 from gradapt.tables.models import is_network
 from gradapt.tables.predictor import Predictor
+from gradapt.tables.skops_bytes import repeatable
 
 __all__ = ["onnx_inputs", "to_onnx", "to_skops"]
 
@@ -24,7 +25,7 @@ def to_skops(predictor: Predictor) -> bytes:
     """
     import skops.io
 
-    return bytes(skops.io.dumps(_pipeline(predictor)))
+    return repeatable(skops.io.dumps(_pipeline(predictor)))
 
 
 def to_onnx(predictor: Predictor) -> bytes:

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from gradapt.errors import InputError
-from gradapt.files import atomic_path, write_json
+from gradapt.files import atomic_file, cannot_write, new_folder, recover, write_json, write_text
 from gradapt.tables.card import model_card
 from gradapt.tables.job import Result
-from gradapt.tables.model_file import load_predictor, read_manifest, save_predictor, write_manifest
+from gradapt.tables.manifest import CARD, REPORT, RESULT, check_unchanged, is_whole, open_run, put_file, write_manifest
+from gradapt.tables.model_file import load_predictor, read_json, save_predictor
 from gradapt.tables.predictor import Predictor
 
 __all__ = [
@@ -26,6 +23,7 @@ __all__ = [
     "check_target",
     "load_run",
     "read_result",
+    "rebuild_pages",
     "save_run",
     "write_predictions",
 ]
@@ -44,17 +42,29 @@ class Run:
 
 
 def check_target(folder: Path, force: bool) -> None:
-    """Raise if a run cannot be written there; asked before the work rather than after it."""
+    """Raise if a run cannot be written there; asked before the work rather than after it.
+
+    What an interrupted run left there is put in order first.
+    """
+    try:
+        if folder.is_symlink():
+            raise InputError(f"{str(folder)!r} is a link; name the folder itself, or another name for the run")
+        recover(folder, is_whole)
+        _check_replaceable(folder, force)
+        nearest = next(parent for parent in folder.absolute().parents if parent.exists())
+    except OSError as error:
+        raise cannot_write(folder, error) from None
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK):
+        raise InputError(f"cannot write into {str(nearest)!r}; choose another folder")
+
+
+def _check_replaceable(folder: Path, force: bool) -> None:
     if folder.exists() and not folder.is_dir():
         raise InputError(f"{str(folder)!r} is a file; choose another name for the run")
     if folder.is_dir() and any(folder.iterdir()):
         if not force:
             raise InputError(f"{str(folder)!r} is not empty; choose another name, or --force to replace it")
-        if not (folder / "manifest.json").is_file():
-            raise InputError(f"{str(folder)!r} is not a run that gradapt wrote; it is not replaced")
-    nearest = next(parent for parent in folder.absolute().parents if parent.exists())
-    if not nearest.is_dir() or not os.access(nearest, os.W_OK):
-        raise InputError(f"cannot write into {str(nearest)!r}; choose another folder")
+        check_unchanged(folder)
 
 
 def save_run(
@@ -71,49 +81,60 @@ def save_run(
     page : callable, optional
         Builds the report; without it there is none.
     force : bool
-        Replace a run that is there already.
+        Replace a run that is there already, if nobody changed it.
     """
     check_target(folder, force)
-    with _folder_in_the_making(folder) as making:
+    with new_folder(folder, lambda there: _check_replaceable(there, force)) as making:
         files = save_predictor(result.predictor, making)
-        write_json(making / "result.json", summary)
+        write_json(making / RESULT, summary)
         write_predictions(_with_estimate(result), making / "predictions.parquet")
-        (making / "MODEL_CARD.md").write_text(model_card(summary), encoding="utf-8")
+        files += [making / RESULT, making / "predictions.parquet", making / CARD]
+        write_text(making / CARD, model_card(summary))
         if page is not None:
-            (making / "report.html").write_text(page([summary]), encoding="utf-8")
-        write_manifest(making, [*files, making / "result.json", making / "predictions.parquet"])
+            write_text(making / REPORT, page([summary]))
+            files.append(making / REPORT)
+        write_manifest(making, files)
     return folder
 
 
 def load_run(folder: Path) -> Run:
     """Read a run, refusing files that were changed, cut short, or that ask for unknown types."""
     predictor = load_predictor(folder)
-    return Run(folder, predictor, json.loads((folder / "result.json").read_text(encoding="utf-8")))
+    return Run(folder, predictor, read_json(folder / RESULT))
 
 
 def read_result(folder: Path) -> dict[str, Any]:
-    """The numbers of a run, checked."""
-    read_manifest(folder)
-    found: dict[str, Any] = json.loads((folder / "result.json").read_text(encoding="utf-8"))
-    return found
+    """The numbers of a run, checked. Pages that are made from them may be changed or gone."""
+    open_run(folder, pages=False)
+    return read_json(folder / RESULT)
+
+
+def rebuild_pages(folder: Path, page: str) -> Path:
+    """Put a new report into a run, and the model card beside it; returns the report's path."""
+    summary = read_result(folder)
+    put_file(folder, CARD, model_card(summary).encode("utf-8"))
+    return put_file(folder, REPORT, page.encode("utf-8"))
 
 
 def write_predictions(predictions: Any, target: Path) -> None:
     """Write predictions as Parquet or CSV, by the ending."""
     check_predictions_path(target)
-    with atomic_path(target) as path:
+    with atomic_file(target) as file:
         if target.suffix == ".csv":
-            predictions.to_csv(path, index=False)
+            predictions.to_csv(file, index=False)
         else:
-            predictions.to_parquet(path, index=False)
+            predictions.to_parquet(file, index=False)
 
 
 def check_predictions_path(target: Path) -> None:
     """Raise if predictions cannot be written there; asked before the work rather than after it."""
     if target.suffix not in (".parquet", ".pq", ".csv"):
         raise InputError(f"predictions are written as .parquet or .csv, got {str(target)!r}")
-    if target.is_dir():
-        raise InputError(f"{str(target)!r} is a folder; name a file")
+    try:
+        if target.is_dir():
+            raise InputError(f"{str(target)!r} is a folder; name a file")
+    except OSError as error:  # a name that is too long
+        raise cannot_write(target, error) from None
 
 
 def _with_estimate(result: Result) -> Any:
@@ -123,34 +144,3 @@ def _with_estimate(result: Result) -> Any:
         estimated_accuracy_low=estimate.low,
         estimated_accuracy_high=estimate.high,
     )
-
-
-@contextmanager
-def _folder_in_the_making(folder: Path) -> Iterator[Path]:
-    folder = folder.absolute()
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        making = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-    except OSError as error:
-        raise InputError(f"cannot write {str(folder)!r} ({error.strerror}); choose another folder") from None
-    try:
-        yield making
-        making.chmod(0o755)
-        _put_in_place(making, folder)
-    finally:
-        shutil.rmtree(making, ignore_errors=True)
-
-
-def _put_in_place(making: Path, folder: Path) -> None:
-    if not folder.exists():
-        making.rename(folder)
-        return
-    # The old run steps aside first, so that no moment shows a mixture of the two.
-    aside = making.with_name(making.name + ".old")
-    folder.rename(aside)
-    try:
-        making.rename(folder)
-    except OSError:
-        aside.rename(folder)
-        raise
-    shutil.rmtree(aside, ignore_errors=True)

@@ -1,30 +1,35 @@
 """Models on disk: skops, or safetensors and JSON for networks; nothing is ever unpickled.
 
-A manifest holds the SHA-256 of every file: a file that was cut short or changed is refused. Types come from a
-short list: a file that asks for any other is refused before anything of it is built.
+Types come from a short list: a file that asks for any other is refused before anything of it is built. What was
+built is checked before anything is asked of it, since compiled code trusts the numbers in it (`native_checks`).
 """
 
 from __future__ import annotations
 
+import io
 import json
 import warnings
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_STORED, ZipFile
 
 import numpy as np
+import pandas as pd
 
 from gradapt.errors import InputError
-from gradapt.files import write_json
-from gradapt.tables.columns import ColumnPlan
+from gradapt.files import write_bytes, write_json
+from gradapt.learners import as_learner
+from gradapt.tables.columns import ColumnPlan, Kind
+from gradapt.tables.manifest import FORMAT, open_run
 from gradapt.tables.models import is_network
+from gradapt.tables.native_checks import check_pipeline
 from gradapt.tables.predictor import Predictor
-from gradapt.tables.read import hash_file
+from gradapt.tables.preprocess import as_matrix
+from gradapt.tables.skops_bytes import repeatable
 
-__all__ = ["check_storable", "load_predictor", "read_manifest", "save_predictor", "write_manifest"]
+__all__ = ["check_storable", "load_predictor", "read_json", "save_predictor"]
 
-MANIFEST = "manifest.json"
 _COLUMNS, _PIPELINE, _NETWORK = "columns.json", "model.skops", "network"
-_FORMAT = 1
 
 # What the classifiers and transformers offered here are made of, beyond what skops trusts by itself.
 _TRUSTED = frozenset(
@@ -88,7 +93,7 @@ def save_predictor(predictor: Predictor, folder: Path) -> list[Path]:
     from sklearn.pipeline import Pipeline
 
     about = {
-        "format": _FORMAT,
+        "format": FORMAT,
         "boolean": predictor.boolean,
         "network": is_network(predictor.model),
         "columns": [plan.to_dict() for plan in predictor.plans],
@@ -103,30 +108,77 @@ def save_predictor(predictor: Predictor, folder: Path) -> list[Path]:
         files += [folder / f"{_NETWORK}.json", folder / f"{_NETWORK}.safetensors"]
     else:
         steps += predictor.model.steps
-    data = skops.io.dumps(Pipeline(steps))
+    data = repeatable(skops.io.dumps(Pipeline(steps)))
     unknown = _unknown(data)
     if unknown:
         raise InputError(f"a trained model with parts of type {unknown[0]} cannot be stored safely")
-    (folder / _PIPELINE).write_bytes(data)
+    write_bytes(folder / _PIPELINE, data)
     return files
 
 
 def load_predictor(folder: Path) -> Predictor:
-    """Read what `save_predictor` wrote, after checking every hash and every type."""
-    read_manifest(folder)
-    about = json.loads((folder / _COLUMNS).read_text(encoding="utf-8"))
-    if about.get("format") != _FORMAT:
-        raise InputError(f"{str(folder)!r} was written in format {about.get('format')!r}; this version reads {_FORMAT}")
-    pipeline = load_skops(folder / _PIPELINE)
-    preprocessing = pipeline.steps[0][1]
-    plans = tuple(ColumnPlan.from_dict(column) for column in about["columns"])
-    if about["network"]:
-        from gradapt.learners.torch_files import load_classifier
+    """Read what `save_predictor` wrote, after checking every hash, every type and every native part."""
+    open_run(folder)
+    about = read_json(folder / _COLUMNS)
+    if about.get("format") != FORMAT:
+        raise InputError(f"{str(folder)!r} was written in format {about.get('format')!r}; this version reads {FORMAT}")
+    try:
+        plans = tuple(ColumnPlan.from_dict(column) for column in about["columns"])
+        network, boolean = bool(about["network"]), bool(about["boolean"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"{str(folder / _COLUMNS)!r} is damaged ({_short(error)}); run adapt again") from None
+    preprocessing, model = _loaded(folder, network)
+    names = [name for plan in plans for name in plan.outputs]
+    if list(getattr(preprocessing, "feature_names_in_", ())) != names:
+        raise InputError(f"{str(folder / _COLUMNS)!r} and the model name different columns; run adapt again")
+    predictor = Predictor(plans, preprocessing, model, boolean)
+    try:
+        _try_out(predictor)
+    except Exception as error:
+        raise InputError(f"the model in {str(folder)!r} does not work ({_short(error)}); run adapt again") from None
+    return predictor
 
-        return Predictor(plans, preprocessing, load_classifier(folder / _NETWORK), about["boolean"])
+
+def _try_out(predictor: Predictor) -> None:
+    """Predict one made-up row: parts that do not fit each other, and numbers that are none, show there."""
+    words = (Kind.CATEGORY, Kind.MANY_CATEGORIES)
+    row = {name: ["missing" if plan.kind in words else 0.0] for plan in predictor.plans for name in plan.outputs}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        features = as_matrix(predictor.preprocessing, pd.DataFrame(row))
+        scores = as_learner(predictor.model, np.asarray(predictor.model.classes_)).logits(features)
+    if scores.shape != (1, len(predictor.model.classes_)) or np.isnan(scores).any():
+        raise InputError(f"it gives {scores.ravel()[:5]} for {len(predictor.model.classes_)} classes")
+
+
+def _loaded(folder: Path, network: bool) -> tuple[Any, Any]:
+    """Preprocessing and model, fit for each other."""
     from sklearn.pipeline import Pipeline
 
-    return Predictor(plans, preprocessing, Pipeline(pipeline.steps[1:]), about["boolean"])
+    pipeline = load_skops(folder / _PIPELINE)
+    try:
+        check_pipeline(pipeline, with_model=not network)
+    except InputError as error:
+        raise InputError(f"{str(folder / _PIPELINE)!r} holds a damaged model ({error}); it was not loaded") from None
+    preprocessing = pipeline.steps[0][1]
+    if not network:
+        return preprocessing, Pipeline(pipeline.steps[1:])
+    from gradapt.learners.torch_files import load_classifier
+
+    return preprocessing, load_classifier(folder / _NETWORK)
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """An object in a JSON file; everything else is one clear line."""
+    try:
+        content = json.loads(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{str(path)!r} cannot be read ({error.strerror})") from None
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{str(path)!r} is damaged ({_short(error)}); run adapt again") from None
+    if not isinstance(content, dict):
+        raise InputError(f"{str(path)!r} is damaged (a {type(content).__name__}, no object); run adapt again")
+    return content
 
 
 def load_skops(path: Path) -> Any:
@@ -135,11 +187,12 @@ def load_skops(path: Path) -> Any:
 
     try:
         data = path.read_bytes()
+        _check_stored(data)
         unknown = _unknown(data)
     except OSError as error:
         raise InputError(f"{str(path)!r} cannot be read ({error.strerror})") from None
     except Exception as error:
-        raise InputError(f"{str(path)!r} is not a skops file ({type(error).__name__}: {error})") from None
+        raise InputError(f"{str(path)!r} is not a skops file ({_short(error)})") from None
     if unknown:
         raise InputError(
             f"{str(path)!r} asks for the type {unknown[0]}, which is not on the list of trusted types; "
@@ -148,38 +201,22 @@ def load_skops(path: Path) -> Any:
     try:
         return skops.io.loads(data, trusted=sorted(_TRUSTED))
     except Exception as error:
-        raise InputError(f"{str(path)!r} cannot be loaded ({type(error).__name__}: {error})") from None
+        raise InputError(f"{str(path)!r} cannot be loaded ({_short(error)})") from None
 
 
-def write_manifest(folder: Path, files: list[Path]) -> None:
-    """Write the hashes of the files that a run rests on."""
-    write_json(folder / MANIFEST, {"format": _FORMAT, "sha256": {file.name: hash_file(file) for file in files}})
-
-
-def read_manifest(folder: Path) -> dict[str, str]:
-    """The hashes of a run's files, each checked against the file as it is now."""
-    if not folder.is_dir():
-        raise InputError(f"there is no folder {str(folder)!r}; gradapt adapt -o writes one")
-    try:
-        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-        hashes = {str(name): str(digest) for name, digest in manifest["sha256"].items()}
-    except FileNotFoundError:
-        raise InputError(f"{str(folder)!r} has no {MANIFEST}; it is not a folder that gradapt adapt wrote") from None
-    except (ValueError, KeyError, AttributeError, TypeError) as error:
-        raise InputError(f"the {MANIFEST} of {str(folder)!r} is damaged ({error}); run adapt again") from None
-    for needed in (_COLUMNS, _PIPELINE, "result.json"):
-        if needed not in hashes:
-            raise InputError(f"the {MANIFEST} of {str(folder)!r} does not name {needed}; run adapt again")
-    for name, digest in hashes.items():
-        path = folder / name
-        if Path(name).name != name or not path.is_file():
-            raise InputError(f"{str(path)!r} is missing; run adapt again")
-        if hash_file(path) != digest:
-            raise InputError(f"{str(path)!r} was changed or cut short after it was written; run adapt again")
-    return hashes
+def _check_stored(data: bytes) -> None:
+    """Our archives are not packed: one that is may grow beyond all memory."""
+    with ZipFile(io.BytesIO(data)) as archive:
+        packed = [file.filename for file in archive.infolist() if file.compress_type != ZIP_STORED]
+    if packed:
+        raise ValueError(f"{packed[0]!r} in it is packed, which gradapt never does")
 
 
 def _unknown(data: bytes) -> list[str]:
     import skops.io
 
     return sorted(set(skops.io.get_untrusted_types(data=data)) - _TRUSTED)
+
+
+def _short(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"[:200]

@@ -8,6 +8,7 @@ from typing import Any
 
 from gradapt.errors import InputError
 from gradapt.extras import need
+from gradapt.files import write_text
 from gradapt.tables.folder import load_run
 
 __all__ = ["check_mlflow", "log_run", "served_model"]
@@ -54,7 +55,7 @@ def log_run(folder: Path, uri: str, experiment: str = "gradapt") -> str:
                     mlflow.log_artifact(str(folder / name))
             with tempfile.TemporaryDirectory() as place:
                 code = Path(place) / "served.py"
-                code.write_text(_CODE)
+                write_text(code, _CODE)
                 logged = mlflow.pyfunc.log_model(
                     name="model",
                     python_model=str(code),
