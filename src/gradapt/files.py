@@ -267,10 +267,12 @@ def _temporary_file(target: Path) -> Iterator[tuple[Path, int]]:
         _lock(handle)
         yield path, handle
     finally:
-        with suppress(OSError):
-            DISK.remove_file(path)
-        with suppress(OSError):
-            os.close(handle)
+        try:
+            with suppress(OSError):
+                DISK.remove_file(path)
+        finally:
+            with suppress(OSError):
+                os.close(handle)
 
 
 def _remove_stale_files(target: Path) -> None:
@@ -330,14 +332,14 @@ def _put_in_place(making: Path, folder: Path) -> None:
             DISK.rename(old, new)
             done.append((old, new))
         _sync_folder(folder.parent)
-    except OSError:
+    except BaseException:  # an interrupt between the two steps as well
         for old, new in reversed(done):
             with suppress(OSError):
                 DISK.rename(new, old)
         raise
     if len(steps) == 2:
         # Under its last name it is never taken for a run, however little of it is left.
-        with suppress(OSError):
+        with suppress(Exception):
             DISK.rename(aside, trash)
         DISK.remove_folder(aside)
         DISK.remove_folder(trash)
