@@ -46,7 +46,7 @@ def check_pipeline(pipeline: Any, *, with_model: bool = True) -> None:
     if with_model and not hasattr(steps[-1][1], "classes_"):
         raise InputError("the last step of the pipeline is not a trained classifier")
     try:
-        _visit(pipeline, set())
+        _visit(pipeline, {})
     except InputError:
         raise
     except Exception as error:
@@ -54,10 +54,10 @@ def check_pipeline(pipeline: Any, *, with_model: bool = True) -> None:
         raise InputError(f"{type(error).__name__}: {error}"[:200]) from None
 
 
-def _visit(value: Any, seen: set[int]) -> None:
+def _visit(value: Any, seen: dict[int, Any]) -> None:
     if isinstance(value, (*_PLAIN, *_RANDOM)) or id(value) in seen:
         return
-    seen.add(id(value))
+    seen[id(value)] = value  # kept, so that no other object gets its address
     if isinstance(value, dict):
         for key, item in value.items():
             _visit(key, seen)
@@ -85,6 +85,8 @@ def _check_object(value: Any) -> None:
         _check_boosting(value)
     elif hasattr(value, "support_vectors_") or hasattr(value, "_n_support"):
         _check_vectors(value)
+    elif hasattr(value, "_n_features_outs"):
+        _check_encoder(value)
     elif hasattr(value, "_fit_X"):
         _check_neighbours(value)
     elif hasattr(value, "tree_"):
@@ -226,6 +228,20 @@ def _check_neighbours(model: Any) -> None:
         if model.effective_metric_ != "euclidean" or not isinstance(model.leaf_size, int) or model.leaf_size < 1:
             raise InputError("nearest neighbours in a tree are looked up by Euclidean distance alone")
         model._tree = KDTree(rows, model.leaf_size)
+
+
+def _check_encoder(encoder: Any) -> None:
+    """One-hot words: a word beyond the columns would be written beyond the matrix."""
+    mappings: list[Any] = [None] * len(encoder.categories_)
+    if encoder._infrequent_enabled:
+        mappings = list(encoder._default_to_infrequent_mappings)
+    widths = []
+    for words, mapping in zip(encoder.categories_, mappings, strict=True):
+        if mapping is not None and (mapping.shape != (len(words),) or mapping.dtype.kind != "i" or (mapping < 0).any()):
+            raise InputError("the rare words of a column are not among its words")
+        widths.append(len(words) if mapping is None else int(mapping.max()) + 1)
+    if encoder.drop_idx_ is not None or list(encoder._n_features_outs) != widths:
+        raise InputError(f"one-hot words take {widths} columns, the encoder says {list(encoder._n_features_outs)}")
 
 
 def _count(estimator: Any, name: str) -> int:
