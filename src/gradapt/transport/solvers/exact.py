@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradapt.errors import InputError
+from gradapt.transport.kernels import has_numba
 from gradapt.transport.kernels.arrays import vector
 from gradapt.transport.problem.cost_table import CostTable, HeldTable, mean_cost
 from gradapt.transport.problem.devices import fits_on_device
@@ -96,7 +96,7 @@ class Exact:
         collapsed = collapse(problem)
         if collapsed is not None:
             return collapsed.spread(self._by_pricing(collapsed.problem))
-        if problem.uniform and _compiled():
+        if problem.uniform and has_numba():
             with suppress(TiesError):
                 return self._by_auction(problem)
         return self._by_pricing(problem)
@@ -146,13 +146,13 @@ class Exact:
         return Solution(rows, cols, mass / weights[0].sum(), table.potential0(u))
 
     def _master(self, problem: Problem, weights: tuple[Float, Float]) -> Master:
-        if problem.uniform and (problem.on_device or not _compiled()):
+        if problem.uniform and (problem.on_device or not has_numba()):
             return Matching(problem.shape[0])
-        return TransportTree(*weights, self.max_iterations) if _compiled() else LinearProgramme(*weights)
+        return TransportTree(*weights, self.max_iterations) if has_numba() else LinearProgramme(*weights)
 
     def _start(self, problem: Problem, table: CostTable) -> Any:
         """An approximate potential of the second cloud."""
-        if not problem.on_device and _compiled():
+        if not problem.on_device and has_numba():
             return self._rough_auction(problem, table)
         levels = annealing(_EPSILON) * (mean_cost(table) or 1.0)
         weights = problem.weights0, problem.weights1
@@ -185,7 +185,3 @@ class Exact:
 def _permutation(state: AuctionState, table: CostTable) -> Solution:
     n = len(state.partner)
     return Solution(np.arange(n), state.partner.astype(np.int64), np.full(n, 1.0 / n), table.potential0(state.u))
-
-
-def _compiled() -> bool:
-    return importlib.util.find_spec("numba") is not None
