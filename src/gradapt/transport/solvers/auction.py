@@ -29,6 +29,8 @@ _FACTOR = 5.0
 _SLICE = 1_000_000
 # Rows are scanned some 7 times; where it takes this many, prices creep up among ties.
 _SCANS_PER_ROW = 40
+# Rows from which prices to begin with and the costs' spread are learnt.
+_SAMPLED_ROWS = 64
 # Entries of lists looked at together.
 _LIST_ENTRIES = 2**20
 
@@ -52,8 +54,9 @@ class AuctionState:
     @classmethod
     def fresh(cls, provider: CostProvider) -> AuctionState:
         n, m = provider.shape
+        # Every column begins as attractive as any: one far sample starts no war of bids over all others.
         return cls(
-            provider.offset.astype(np.float64).copy(),
+            provider.offset - sampled_costs(provider).min(axis=0),
             np.full(m, -1, np.int32),
             np.full(n, -1, np.int32),
             CandidateLists.empty(n, m),
@@ -97,8 +100,8 @@ def auction(
     """
     n, _ = provider.shape
     spread = cost_spread(provider)
-    state.relist(provider, np.arange(n))
     if spread > 0:
+        state.relist(provider, np.arange(n))
         last = spread * max(tolerance, 0.1 / n)
         eps = spread * _FIRST_EPSILON
         while True:
@@ -110,12 +113,26 @@ def auction(
             eps = max(eps / _FACTOR, last)
 
 
-def cost_spread(provider: CostProvider, n_rows: int = 64) -> float:
-    """Standard deviation of the costs within a row, over a sample of rows."""
+def sampled_costs(provider: CostProvider) -> Float:
+    """All costs of some rows."""
     n, _ = provider.shape
-    rows = np.unique(np.linspace(0, n - 1, min(n, n_rows)).astype(np.int64))
-    sample = provider.sample(rows) + provider.offset
-    return float(np.sqrt(np.mean(sample.var(axis=1))))
+    rows = np.unique(np.linspace(0, n - 1, min(n, _SAMPLED_ROWS)).astype(np.int64))
+    return np.asarray(provider.sample(rows) + provider.offset)
+
+
+def cost_spread(provider: CostProvider) -> float:
+    """How far costs lie apart at the prices to begin with: their standard deviation, a few far ones left out.
+
+    Zero where that is rounding: costs are then a term for each row and one for each column, and there is
+    nothing to fight for.
+    """
+    sample = sampled_costs(provider)
+    unit = np.finfo(provider.sample(np.zeros(1, np.int64)).dtype).eps
+    rounding = 32.0 * float(unit * np.quantile(np.abs(sample), 0.98))
+    sample = sample - sample.min(axis=0)
+    low, high = np.quantile(sample, [0.02, 0.98])
+    spread = float(np.sqrt(np.mean(np.clip(sample, low, high).var(axis=1))))
+    return spread if spread > rounding else 0.0
 
 
 def run_phase(
