@@ -37,6 +37,8 @@ Index = NDArray[np.int64]
 
 # Below this many multiplications the differences are quick.
 DIRECT_WORK = 1e8
+# Up to this many where some samples are this much longer, squared, than most.
+_FAR_WORK, _FAR = 1e11, 1e8
 # Up to this many values the second cloud is kept as the matrix product takes it; features in one product else.
 _KEPT_VALUES, _FEATURES = 2**27, 4096
 # Bits of a centre beyond the spread: few, so that whole numbers stay whole about it.
@@ -68,13 +70,16 @@ class SquaredDistances:
     @classmethod
     def of(cls, x0: Any, x1: Any, *, apart: bool = False) -> SquaredDistances:
         """Decide on the arithmetic; ``apart`` gives each cloud a centre of its own."""
-        direct = not is_tensor(x0) and x0.shape[0] * x1.shape[0] * x0.shape[1] <= DIRECT_WORK
         if sp.issparse(x0) or sp.issparse(x1):
             return cls(x0, x1, 0.0, 0.0, False)
-        if apart:
-            return cls(x0, x1, _centre(x0), _centre(x1), direct)
-        centre = 0.0 if direct else _centre(x1)
-        return cls(x0, x1, centre, centre, direct)
+        work = x0.shape[0] * x1.shape[0] * x0.shape[1]
+        direct = not is_tensor(x0) and work <= DIRECT_WORK
+        centre1 = _centre(x1) if apart or not direct else 0.0
+        centre0 = _centre(x0) if apart else centre1
+        table = cls(x0, x1, centre0, centre1, direct)
+        if not direct and not is_tensor(x0) and work <= _FAR_WORK and _has_far_samples(table):
+            return cls(x0, x1, centre0 if apart else 0.0, centre1 if apart else 0.0, True)
+        return table
 
     @property
     def home(self) -> Any:
@@ -239,6 +244,12 @@ class SquaredDistances:
         offset = to_numpy(_mean(self.x0) - _mean(self.x1))
         spread = [float(square_norms(x, _mean(x)).mean()) for x in (self.x0, self.x1)]
         return float(sum(spread) + offset @ offset)
+
+
+def _has_far_samples(table: SquaredDistances) -> bool:
+    """Whether some samples lie so far out that products with them drown the costs between the others."""
+    norms = np.concatenate([table.norms0, table.norms1])
+    return bool(norms.max() > _FAR * np.median(norms))
 
 
 def square_norms(x: Any, centre: Any = 0.0) -> Any:

@@ -25,10 +25,12 @@ Progress = Callable[[str, float], None]
 # The first epsilon is this share of the costs' spread; each later one is smaller by the factor.
 _FIRST_EPSILON = 0.25
 _FACTOR = 5.0
+# One row in so many may be left without a pair by a phase but the last, and by every phase of a rough auction.
+_LEAVE_SHARE, _ROUGH_LEAVE_SHARE = 1000, 100
 # Bids between two looks at the clock and at Ctrl-C.
 _SLICE = 1_000_000
 # Rows are scanned some 7 times; where it takes this many, prices creep up among ties.
-_SCANS_PER_ROW = 40
+_SCANS_PER_ROW = 25
 # Rows from which prices to begin with and the costs' spread are learnt.
 _SAMPLED_ROWS = 64
 # Entries of lists looked at together.
@@ -36,7 +38,14 @@ _LIST_ENTRIES = 2**20
 
 
 class TiesError(Exception):
-    """The auction made far more bids than it should: mass ties, better left to the simplex."""
+    """The auction made far more bids than it should: mass ties, better left to the simplex.
+
+    ``prices`` are those it had reached, less the provider's offset.
+    """
+
+    def __init__(self, prices: Float) -> None:
+        super().__init__()
+        self.prices = prices
 
 
 @dataclass(eq=False)
@@ -105,7 +114,9 @@ def auction(
         last = spread * max(tolerance, 0.1 / n)
         eps = spread * _FIRST_EPSILON
         while True:
-            run_phase(provider, state, eps, final=eps <= last, progress=progress, budget=budget)
+            # Behind the last phase there is only the finish, to which they would be its longest searches.
+            share = n if tolerance == 0 and eps <= last else _ROUGH_LEAVE_SHARE if tolerance > 0 else _LEAVE_SHARE
+            run_phase(provider, state, eps, leave=0 if share == n else n // share, budget=budget)
             if progress is not None:
                 progress("auction", min(1.0, np.log(spread * _FIRST_EPSILON / eps) / np.log(_FIRST_EPSILON * n * 10)))
             if eps <= last:
@@ -140,11 +151,13 @@ def run_phase(
     state: AuctionState,
     eps: float,
     *,
-    final: bool,
-    progress: Progress | None = None,
+    leave: int = 0,
     budget: float = np.inf,
 ) -> None:
-    """One auction at a fixed epsilon, from the pairs that are still good enough."""
+    """One auction at a fixed epsilon, from the pairs that are still good enough.
+
+    The last few rows cost many small scans: the next phase, or the simplex, takes those ``leave`` along.
+    """
     from gradapt.transport.kernels.auction_loops import bid, count_slack  # numba is slow to import
 
     n = len(state.partner)
@@ -154,20 +167,17 @@ def run_phase(
         lists.idx, lists.cost, lists.length, lists.tau, state.prices, state.owner, state.partner, eps, queue
     )
     counts = np.array([0, free, 0, 0], np.int64)
-    # The last few rows of a phase cost many small scans: the next phase takes them along. Behind the last one
-    # there is only the finish, to which they would be its longest searches.
-    leave = 0 if final else n // 1000
     while True:
         while bid(
             queue, counts, parked, lists.idx, lists.cost, lists.length, lists.tau,
             state.prices, state.owner, state.partner, eps, _SLICE,
         ):  # fmt: skip
             if state.bids + counts[3] > budget:
-                raise TiesError
+                raise TiesError(state.prices - provider.offset)
         if counts[2] <= leave:
             break
         if state.scans > _SCANS_PER_ROW * n and budget < np.inf:
-            raise TiesError
+            raise TiesError(state.prices - provider.offset)
         rows = parked[: counts[2]].astype(np.int64)
         state.relist(provider, rows)
         queue[: len(rows)] = rows
@@ -214,7 +224,7 @@ def finish(
         row = int(counts[4])
         state.scans += 1
         if state.scans > _SCANS_PER_ROW * n and budget < np.inf:
-            raise TiesError
+            raise TiesError(state.prices - provider.offset)
         if row not in fresh:
             # The list was made at older, lower prices: a new one reaches further.
             provider.k_best(np.array([row]), state.prices, lists)

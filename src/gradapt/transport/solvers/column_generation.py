@@ -27,7 +27,7 @@ Index = NDArray[np.int64]
 Progress = Callable[[str, float], None]
 
 # Candidate pairs for each row and column at first, and added in each round of pricing.
-CANDIDATES, _MORE_CANDIDATES = 12, 4
+CANDIDATES, _MORE_CANDIDATES = 8, 4
 _MOST_ROUNDS = 100
 # Reduced costs above this share of the largest cost, with the sign turned, are rounding.
 _TOLERANCE = 1e-13
