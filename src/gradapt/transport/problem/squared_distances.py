@@ -30,7 +30,7 @@ from gradapt.transport.problem.cost_table import (
     row_parts,
 )
 
-__all__ = ["SquaredDistances", "square_norms"]
+__all__ = ["SquaredDistances", "about", "square_norms"]
 
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -172,12 +172,12 @@ class SquaredDistances:
         costs = left @ right
         for start in range(right.shape[0] - 2, self.features, _FEATURES):
             part = slice(start, start + _FEATURES)
-            costs -= 2.0 * (_about(first, self.centre0, part) @ _about(self.x1, self.centre1, part).T)
+            costs -= 2.0 * (about(first, self.centre0, part) @ about(self.x1, self.centre1, part).T)
         return costs
 
     def _wide(self, x: Any, centre: Any, part: slice, norms: Any, factor: float) -> Any:
         """Some features about the centre, times a factor, the norms and ones."""
-        centred = _about(x, centre, part)
+        centred = about(x, centre, part)
         size = centred.shape[1]
         shape = (centred.shape[0], size + 2)
         wide = centred.new_empty(shape) if is_tensor(centred) else np.empty(shape)
@@ -193,11 +193,11 @@ class SquaredDistances:
     @cached_property
     def _kept_second(self) -> Any:
         if self.direct:
-            return _about(self.x1, self.centre1, slice(None))
+            return about(self.x1, self.centre1, slice(None))
         return self._second(slice(None))
 
     def _first(self, rows: slice | Index) -> Any:
-        return _about(self.x0[rows], self.centre0, slice(None))
+        return about(self.x0[rows], self.centre0, slice(None))
 
     def pairs(self, rows: Index, cols: Index) -> Float:
         """From differences, in float64."""
@@ -265,12 +265,12 @@ def square_norms(x: Any, centre: Any = 0.0) -> Any:
     else:
         entries, out = PAIR_VALUES, np.empty(x.shape[0])
     for part in row_parts(x.shape, entries):
-        centred = _about(x[part], centre, slice(None))
+        centred = about(x[part], centre, slice(None))
         out[part] = centred.square().sum(dim=1) if is_tensor(x) else np.einsum("ij,ij->i", centred, centred)
     return out
 
 
-def _about(x: Any, centre: Any, part: slice) -> Any:
+def about(x: Any, centre: Any, part: slice) -> Any:
     """Some features of the samples about a centre, in float64."""
     x = as_double(x[:, part])
     return x if isinstance(centre, float) else x - centre[part]
@@ -279,7 +279,7 @@ def _about(x: Any, centre: Any, part: slice) -> Any:
 def _along(x: Any, centre: Any, direction: Any) -> Float:
     """``(x - centre) . direction`` for every row."""
     parts = row_parts(x.shape, DEVICE_BLOCK_ENTRIES if is_tensor(x) else PAIR_VALUES)
-    return np.concatenate([to_numpy(_about(x[part], centre, slice(None)) @ direction) for part in parts])
+    return np.concatenate([to_numpy(about(x[part], centre, slice(None)) @ direction) for part in parts])
 
 
 def _mean(x: Any) -> Any:

@@ -31,6 +31,8 @@ _LEAVE_SHARE, _ROUGH_LEAVE_SHARE = 1000, 100
 _SLICE = 1_000_000
 # Rows are scanned some 7 times; where it takes this many, prices creep up among ties.
 _SCANS_PER_ROW = 25
+# Costs of so few different values are mass ties from the beginning.
+_FEW_VALUES = 16
 # Rows from which prices to begin with and the costs' spread are learnt.
 _SAMPLED_ROWS = 64
 # Entries of lists looked at together.
@@ -108,6 +110,8 @@ def auction(
     is left for the exact finish.
     """
     n, _ = provider.shape
+    if budget < np.inf and len(np.unique(sampled_costs(provider)[:8])) <= _FEW_VALUES:
+        raise TiesError(state.prices - provider.offset)
     spread = cost_spread(provider)
     if spread > 0:
         state.relist(provider, np.arange(n))
