@@ -16,11 +16,13 @@ from gradapt.learners import as_learner
 from gradapt.trust import (
     AccuracyEstimate,
     Advice,
+    Agreement,
     CarriedAgreement,
     CarriedOrAgreement,
     Gate,
     Keep,
     PathView,
+    ThresholdedConfidence,
     assess,
     check,
     estimate_along,
@@ -232,6 +234,18 @@ def test_rows_without_weight_do_not_count(gradual):
         assert other.before.value == pytest.approx(one.before.value, abs=0.03)
         assert other.before.reliable
     assert check(dirty, LogisticRegression()).advice is check(gradual, LogisticRegression()).advice
+
+
+@pytest.mark.parametrize("estimator", [ThresholdedConfidence(), Agreement(2)], ids=lambda e: type(e).__name__)
+def test_every_estimator_weighs(gradual, estimator):
+    dirty = poisoned(gradual)
+    bare = DomainSequence([Domain(d.samples, d.labels, name=d.name) for d in dirty])
+    clean, heard, deaf = (
+        estimate_along(sequence, LogisticRegression(), estimator=estimator)[0].before.value
+        for sequence in (gradual, dirty, bare)
+    )
+    assert heard == pytest.approx(clean, abs=0.03)
+    assert deaf < clean - 0.1
 
 
 def test_weights_move_the_class_shares(gradual):
