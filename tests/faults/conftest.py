@@ -96,6 +96,17 @@ def pytest_terminal_summary(terminalreporter) -> None:
             terminalreporter.write_line(f"| {row.action} | {row.operations} | {row.faults} | {numbers} |")
 
 
+@pytest.fixture
+def injector_rows():
+    """Adds a line to the table at the end, for faults that are not of files."""
+
+    def add(action, operations):
+        _ROWS.append(Row(action, operations))
+        return _ROWS[-1]
+
+    return add
+
+
 def snapshot(folder: Path) -> dict[str, bytes]:
     """All files below a folder, those that are hidden too."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}

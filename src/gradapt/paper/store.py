@@ -210,7 +210,7 @@ def _held(claim: list[Any] | None, owner: str) -> bool:
 
 
 def _explained(path: Path, error: sqlite3.Error) -> str:
-    text = str(error)
+    text = " ".join(str(error).split())[:200]
     if "not a database" in text:
         return f"{path} is not a store of cells ({text}); choose another file"
     if "full" in text:
@@ -219,6 +219,4 @@ def _explained(path: Path, error: sqlite3.Error) -> str:
         return f"{str(path)!r} is held by another program ({text}); end that, then run again. Finished cells are kept"
     if isinstance(error, sqlite3.OperationalError) and "malformed" not in text and "corrupt" not in text:
         return f"cannot use {str(path)!r} as a store ({text}); choose another file. Finished cells are kept"
-    return (
-        f"{str(path)!r} is damaged ({text[:200]}); move it away, or save what is readable with 'sqlite3 FILE .recover'"
-    )
+    return f"{str(path)!r} is damaged ({text}); move it away, or save what is readable with 'sqlite3 FILE .recover'"
