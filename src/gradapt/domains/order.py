@@ -25,11 +25,19 @@ class Ranked:
     ranks : int array
         Place of each row's value among the distinct ones.
     values : tuple
-        The distinct values, ascending.
+        The distinct values, ascending; all categories, used or not, where they are categories.
+    closed : bool
+        Whether they are categories, so that no other value has a place.
     """
 
     ranks: NDArray[np.int64]
     values: tuple[Any, ...]
+    closed: bool = False
+
+    @property
+    def used(self) -> list[int]:
+        """Ranks that occur, ascending."""
+        return [int(place) for place in np.unique(self.ranks)]
 
     def span(self, rows: NDArray[np.int64]) -> str:
         """The lowest and the highest value of some rows, as a name."""
@@ -38,8 +46,11 @@ class Ranked:
 
     def place(self, value: Any) -> int:
         """How many distinct values come before one."""
-        if value in self.values:
-            return self.values.index(value)
+        if self.closed:
+            names = [value_name(known) for known in self.values]
+            if value_name(value) not in names:
+                raise InputError(f"{value!r} is none of the ordered categories {', '.join(names[:10])}")
+            return names.index(value_name(value))
         try:
             return bisect_left(self.values, value)
         except TypeError as error:
@@ -63,8 +74,7 @@ def rank(values: Any, who: str, remedy: str = "use one sortable type, such as th
     categories = category_ranks(values)
     if categories is not None:
         ranks, names = categories
-        used, inverse = np.unique(ranks, return_inverse=True)
-        return Ranked(np.asarray(inverse, dtype=np.int64), tuple(names[place] for place in used))
+        return Ranked(ranks, tuple(names), closed=True)
     array = values if isinstance(values, np.ndarray) else object_array(values)
     if array.dtype.kind in "biufmMUS":
         distinct, inverse = np.unique(array, return_inverse=True)

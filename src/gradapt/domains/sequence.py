@@ -165,13 +165,15 @@ class DomainSequence(Sequence[Domain]):
 def sorted_domains(sample_domain: Any, n: int) -> list[tuple[str, NDArray[np.int64]]]:
     """Names of the domains in ascending order, each with the rows that belong to it."""
     order = rank(order_values(sample_domain, n, "sample_domain"), "sample_domain")
-    if len(order.values) < 2:
+    used = order.used
+    if len(used) < 2:
         raise InputError(
-            f"sample_domain has the single value {value_name(order.values[0])!r}; adaptation needs a source and a "
-            "target. To fit without adaptation leave sample_domain out"
+            f"sample_domain has the single value {value_name(order.values[used[0]])!r}; adaptation needs a source and "
+            "a target. To fit without adaptation leave sample_domain out"
         )
-    by_rank = np.split(np.argsort(order.ranks, kind="stable"), np.cumsum(np.bincount(order.ranks))[:-1])
-    return [(value_name(value), np.sort(rows)) for value, rows in zip(order.values, by_rank, strict=True)]
+    sizes = np.bincount(order.ranks)[used]
+    parts = np.split(np.argsort(order.ranks, kind="stable"), np.cumsum(sizes)[:-1])
+    return [(value_name(order.values[place]), rows) for place, rows in zip(used, parts, strict=True)]
 
 
 def _check_length(values: Any, n: int, name: str) -> NDArray[Any]:
