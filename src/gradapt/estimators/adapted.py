@@ -18,7 +18,7 @@ from gradapt.choice import ChosenGOAT
 from gradapt.domains import DomainSequence
 from gradapt.errors import AdaptationWarning, InputError
 from gradapt.learners import Learner, as_learner
-from gradapt.learners.scikit import fit_weighted
+from gradapt.learners.scikit import check_classifier, fit_weighted
 from gradapt.learners.seeding import seed_open
 from gradapt.methods import GOAT, Adaptation, Method, OnStep, SourceOnly, StepRecord
 from gradapt.seeds import as_seed
@@ -123,6 +123,7 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         sample_weight : array-like of shape (n_samples,), optional
         """
         if sample_domain is None:
+            check_classifier(self._template())
             estimator = fit_weighted(self._template(), X, y, sample_weight)
             return self._fitted(estimator, estimator, estimator.classes_, X)
         sequence = DomainSequence.from_samples(

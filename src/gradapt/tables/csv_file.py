@@ -31,6 +31,8 @@ _MOST_UNPACKED = 256 * 2**20
 _MOST_TIMES = 200
 # Beyond this floats no longer tell neighbouring whole numbers apart.
 _EXACT = 2.0**53
+# Words for a missing value. They are still there only in columns of whole numbers that 63 bits do not hold.
+_GAPS = ("", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "None")
 _BROKEN = (ValueError, OSError, EOFError, zlib.error, pd.errors.ParserError, MemoryError, OverflowError)
 
 
@@ -77,14 +79,16 @@ def without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _with_all_digits(frame: pd.DataFrame, path: Path, separator: str) -> pd.DataFrame:
-    """Large whole numbers beside gaps, which became floats, read again."""
+    """Large whole numbers beside gaps, which became floats or text with the gaps in it, read again."""
     suspects = [name for name in frame.columns if frame[name].dtype.kind == "f" and _large_and_whole(frame[name])]
+    suspects += [name for name in frame.columns if frame[name].dtype.kind == "O" and frame[name].isin(_GAPS).any()]
     if not suspects:
         return frame
     with _opened(path) as text:
         again = pd.read_csv(text, sep=separator, usecols=suspects, dtype=str)
     for name in suspects:
         words = again[name].str.strip()
+        frame[name] = again[name] if frame[name].dtype.kind == "O" else frame[name]
         if words.dropna().str.fullmatch(r"[+-]?[0-9]{1,20}").all():
             numbers = [None if pd.isna(word) else int(word) for word in words]
             known = [number for number in numbers if number is not None]
