@@ -125,7 +125,7 @@ def accuracy(n_seeds: int, first: int = 0) -> dict[str, Any]:
 
     from sklearn.exceptions import ConvergenceWarning
 
-    from gradapt.trust import Agreement, CarriedAgreement, CarriedOrAgreement, PathView, ThresholdedConfidence
+    from gradapt.trust import Agreement, CarriedAgreement, CarriedOrAgreement, PathView, ThresholdedConfidence, assess
 
     warnings.simplefilter("ignore", ConvergenceWarning)
     estimators = {
@@ -135,7 +135,7 @@ def accuracy(n_seeds: int, first: int = 0) -> dict[str, Any]:
         "carried or agreement": CarriedOrAgreement(),
     }
     misses: dict[tuple[str, str, bool], list[tuple[float, bool]]] = collections.defaultdict(list)
-    gate: dict[str, list[tuple[float, float, float]]] = collections.defaultdict(list)
+    gate: dict[str, list[tuple[float, float, float, float]]] = collections.defaultdict(list)
     for seed in range(first, first + n_seeds):
         for name, sequence, model in paths(seed):
             view = PathView.of(sequence, model, seed)
@@ -151,12 +151,14 @@ def accuracy(n_seeds: int, first: int = 0) -> dict[str, Any]:
                         inside = guess.low <= truth[adapted] <= guess.high
                         misses[name, key, adapted].append((abs(guess.value - truth[adapted]), inside))
             last = len(sequence) - 1
-            best = prepared["carried or agreement"]
-            before = best.estimate(view.learner, last, adapted=False).value
-            after = best.estimate(learners[last], last, adapted=True).value
-            gate[name].append((truth[False], truth[True], truth[False] if after < before else truth[True]))
+            decision = assess(view, view.learner, learners[last])
+            before, after = decision.before.value, decision.after.value
+            by_estimates = truth[False] if after < before else truth[True]
+            kept = truth[not decision.keep_source]
+            gate[name].append((truth[False], truth[True], by_estimates, kept))
             print(
-                f"seed {seed}, {name}: target {truth[False]:.3f} ({before:.3f}) -> {truth[True]:.3f} ({after:.3f})",
+                f"seed {seed}, {name}: target {truth[False]:.3f} ({before:.3f}) -> {truth[True]:.3f} ({after:.3f}); "
+                f"{decision.verdict.advice.value}; {decision.sentence}",
                 flush=True,
             )
     return _accuracy_table(misses, gate, list(estimators))
@@ -184,11 +186,16 @@ def _accuracy_table(misses: Any, gate: Any, keys: list[str]) -> dict[str, Any]:
         rows[name] = row
         print(name, row)
     everything = [m for (_, k, _), v in misses.items() for m, _ in v if k == "carried or agreement"]
-    mean = 100 * np.mean(everything)
-    print(f"carried or agreement, before and after, all {len(everything)} estimates: {mean:.2f} points")
+    print(
+        f"carried or agreement, before and after, all {len(everything)} estimates: "
+        f"{100 * np.mean(everything):.2f} points"
+    )
     for name, values in gate.items():
-        before, after, kept = np.mean(values, axis=0)
-        print(f"gate on {name}: source {100 * before:.1f}, adapted {100 * after:.1f}, kept {100 * kept:.1f}")
+        before, after, by_estimates, kept = 100 * np.mean(values, axis=0)
+        print(
+            f"gate on {name}: source {before:.1f}, adapted {after:.1f}, "
+            f"kept by the estimates alone {by_estimates:.1f}, by the whole decision {kept:.1f}"
+        )
     return rows
 
 

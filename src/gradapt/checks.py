@@ -1,4 +1,4 @@
-"""Checks at the door: every message names the value received and the remedy."""
+"""Checks of input: every message names the value received and the remedy."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from gradapt.networks import (
     reference_conv_net,
     split,
 )
-from gradapt.networks.wide import in_pieces
+from gradapt.networks.wide import _Pieces, in_pieces
 
 
 class Residual(nn.Module):
@@ -88,13 +88,16 @@ def test_unknown_modules_have_no_description():
 
 
 def test_wide_layer_in_pieces_is_the_linear_layer():
+    torch.manual_seed(0)
     layer = WideLinear(2048, 5).double()
-    x = torch.randn(7, 2048, dtype=torch.float64)
-    plain = layer(x)
-    pieces = in_pieces(x, layer.weight, layer.bias, 4)
-    assert torch.allclose(plain, pieces)
-    gradients = [torch.autograd.grad(out.square().sum(), layer.weight)[0] for out in (plain, pieces)]
-    assert torch.allclose(*gradients)
+    x = torch.randn(7, 2048, dtype=torch.float64, requires_grad=True)
+    weigh = torch.randn(7, 5, dtype=torch.float64)
+    plain, pieces = layer(x), _Pieces.apply(x, layer.weight, 4) + layer.bias
+    assert torch.allclose(in_pieces(x, layer.weight, 4) + layer.bias, plain)
+    assert torch.allclose(pieces, plain)
+    expected = torch.autograd.grad((plain * weigh).sum(), [x, layer.weight, layer.bias])
+    found = torch.autograd.grad((pieces * weigh).sum(), [x, layer.weight, layer.bias])
+    assert all(torch.allclose(a, b) for a, b in zip(found, expected, strict=True))
 
 
 @pytest.mark.parametrize("make", [lambda: conv_net(4, 2, n_conv=0, hidden=(3,)), lambda: mlp(0, 2)])

@@ -23,6 +23,17 @@ def test_paper_runs_a_small_table_and_a_second_call_only_prints_it(data, tmp_pat
     assert "0 of 4 cells run" in run(capsys, "paper", "covtype", *options, *places)[1]
 
 
+@pytest.mark.slow
+def test_paper_runs_with_numpy_scipy_scikit_learn_and_torch_alone(data, run_without, tmp_path):
+    hidden = {"pandas", "matplotlib", "rich", "pyarrow", "skops", "jinja2", "numba", "ot", "pooch", "safetensors"}
+    options = ["--seeds", "1", "--given", "0", "--generated", "0,1", "--samples", "40", "--device", "cpu"]
+    places = ["--store", str(tmp_path / "s.sqlite"), "--output", str(tmp_path / "out")]
+    arguments = ["paper", "rotated-mnist", *options, *places]
+    done = run_without(hidden, f"from gradapt.cli import main; main({arguments!r})")
+    assert done.returncode == 0, done.stderr
+    assert "cells run" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from gradapt.datasets.toy import moving_gaussians
 from gradapt.domains import Domain, DomainSequence
@@ -14,11 +16,13 @@ from gradapt.learners import as_learner
 from gradapt.trust import (
     AccuracyEstimate,
     Advice,
+    Agreement,
     CarriedAgreement,
     CarriedOrAgreement,
     Gate,
     Keep,
     PathView,
+    ThresholdedConfidence,
     assess,
     check,
     estimate_along,
@@ -232,6 +236,18 @@ def test_rows_without_weight_do_not_count(gradual):
     assert check(dirty, LogisticRegression()).advice is check(gradual, LogisticRegression()).advice
 
 
+@pytest.mark.parametrize("estimator", [ThresholdedConfidence(), Agreement(2)], ids=lambda e: type(e).__name__)
+def test_every_estimator_weighs(gradual, estimator):
+    dirty = poisoned(gradual)
+    bare = DomainSequence([Domain(d.samples, d.labels, name=d.name) for d in dirty])
+    clean, heard, deaf = (
+        estimate_along(sequence, LogisticRegression(), estimator=estimator)[0].before.value
+        for sequence in (gradual, dirty, bare)
+    )
+    assert heard == pytest.approx(clean, abs=0.03)
+    assert deaf < clean - 0.1
+
+
 def test_weights_move_the_class_shares(gradual):
     tilted = weighted(gradual, lambda d: np.where(d.labels == 1, 9.0, 1.0))
     verdict = check(tilted, LogisticRegression())
@@ -248,5 +264,5 @@ def test_a_model_that_cannot_weigh_is_refused_with_the_remedy(gradual):
     tilted = weighted(gradual, lambda d: np.where(d.labels == 1, 9.0, 1.0))
     with pytest.raises(InputError, match=r"KNeighborsClassifier cannot be trained with; choose a classifier"):
         check(tilted, KNeighborsClassifier())
-    with pytest.raises(InputError, match="sample weights"):
-        estimate_along(tilted, KNeighborsClassifier())
+    with pytest.raises(InputError, match="which KNeighborsClassifier cannot be trained with"):
+        estimate_along(tilted, make_pipeline(StandardScaler(), KNeighborsClassifier()))

@@ -8,6 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 from gradapt import GOATClassifier
 from gradapt.datasets.toy import moving_gaussians
+from gradapt.errors import AdaptationWarning
 from gradapt.trust import Advice, Gate, Keep
 
 
@@ -44,3 +45,14 @@ def test_through_fit_with_sample_domain():
     X, y, domain = moving_gaussians((0, 0.5)).as_samples()
     classifier = GOATClassifier(gate=Gate(max_samples=200)).fit(X, y, sample_domain=domain)
     assert classifier.decision_.before.method == "carried labels"
+
+
+def test_the_decision_knows_how_many_domains_were_generated():
+    jump = moving_gaussians((0, 2.0))
+    for number in (0, 3):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", AdaptationWarning)
+            classifier = GOATClassifier(LogisticRegression(), n_generated=number, gate=Gate()).fit_path(jump)
+        assert classifier.decision_.n_generated == number
+        assert classifier.decision_.verdict.advice is Advice.GENERATE
+        assert classifier.decision_.trusted == (number > 0 and not classifier.decision_.keep_source)

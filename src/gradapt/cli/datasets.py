@@ -25,7 +25,8 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
     rows = []
     for name, entry in DATASETS.items():
         for number, state in enumerate(file_states(name, check=chosen.check)):
-            where = str(state.path) if state.path is not None else state.detail
+            # The folder that the name of the file is relative to.
+            where = state.detail if state.path is None else str(state.path).removesuffix(f"/{state.file.path}")
             if state.state == "damaged":
                 where = state.detail
             title = f"{name} ({entry.title})" if number == 0 else ""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gradapt.checks import check_finite, check_points, check_real, check_weights, without_mask
 from gradapt.domains.labels import as_labels, check_classes, is_missing, plain_labels
-from gradapt.domains.samples import Interpolated, is_frame, is_tensor, take_rows
+from gradapt.domains.samples import Interpolated, is_frame, is_tensor, some_rows, take_rows
 from gradapt.errors import InputError
 
 __all__ = ["Domain", "LabelledDomain"]
@@ -108,7 +108,7 @@ class Domain:
         """
         if most is None or len(self) <= most:
             return self
-        return self.take(np.sort(np.random.default_rng(seed).choice(len(self), most, replace=False)))
+        return self.take(some_rows(len(self), most, seed))
 
     def matrix(self) -> Any:
         """The samples as a table of finite numbers: an array, a CSR matrix, or a tensor that stays on its device.

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-__all__ = ["Interpolated", "is_frame", "is_tensor", "take_rows"]
+__all__ = ["Interpolated", "is_frame", "is_tensor", "some_rows", "take_rows"]
 
 
 def is_tensor(samples: Any) -> bool:
@@ -35,6 +35,17 @@ def take_rows(samples: Any, rows: NDArray[Any]) -> Any:
     if hasattr(samples, "iloc"):
         return samples.iloc[rows]
     return samples[rows]
+
+
+def some_rows(n: int, most: int | None, random: int | np.random.Generator) -> NDArray[np.int64]:
+    """At most ``most`` of ``n`` row numbers, drawn without replacement, in ascending order; all if there are no more.
+
+    >>> some_rows(3, 5, random=0).tolist(), len(some_rows(10, 4, random=0))
+    ([0, 1, 2], 4)
+    """
+    if most is None or n <= most:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(random).choice(n, most, replace=False))
 
 
 @dataclass(frozen=True, eq=False)

@@ -152,7 +152,10 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         # Students are handed out only where somebody wants to see them.
         wanted = self.keep_steps or self.on_step is not None
         adaptation = method.adapt(learner, sequence, watch if wanted else None)
-        decision = None if self.gate is None else self.gate.decide(sequence, learner, adaptation.learner)
+        decision = None
+        if self.gate is not None:
+            adapted, n_generated = adaptation.learner, adaptation.n_generated
+            decision = self.gate.decide(sequence, learner, adapted, n_generated=n_generated)
         kept = adaptation.learner
         if decision is not None and decision.keep_source:
             kept = learner

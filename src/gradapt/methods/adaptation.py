@@ -127,6 +127,12 @@ class Adaptation:
     carried: NDArray[np.float64] | None = None
     choice: Any = None
 
+    @property
+    def n_generated(self) -> int:
+        """Domains that were generated between two neighbours."""
+        generated = sum(record.generated for record in self.records)
+        return generated // max(len(self.records) - generated, 1)
+
 
 @runtime_checkable
 class Method(Protocol):

@@ -46,7 +46,7 @@ class GOAT:
         on_step: OnStep | None = None,
         workspace: Workspace | None = None,
     ) -> Adaptation:
-        """Lead a learner, fitted on the source of the sequence, to its target."""
+        """Algorithm 1: take a learner, fitted on the source of the sequence, to its target."""
         work = workspace or Workspace()
         domains = work.encoded(learner, sequence) if self.feature_space else sequence.masked()
         # With nothing to generate no plan is needed; one that is there already measures the shifts.

@@ -179,8 +179,6 @@ def _choice(settings: Settings, adaptation: Adaptation) -> Choice:
     """The number of generated domains and where it comes from."""
     if isinstance(adaptation.choice, Choice):
         return adaptation.choice
-    if settings.method is None and settings.n_generated is not None:
-        return Choice(settings.n_generated, "asked", "as asked for")
-    if isinstance(settings.method, GOAT):
-        return Choice(settings.method.n_generated, "asked", "as asked for")
+    if settings.method is None or isinstance(settings.method, GOAT):
+        return Choice(adaptation.n_generated, "asked", "as asked for")
     return Choice(0, "asked", f"the method {settings.method_word!r} generates no domains")

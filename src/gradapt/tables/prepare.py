@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gradapt.domains import Domain, DomainSequence
+from gradapt.domains import Domain, DomainSequence, some_rows
 from gradapt.errors import InputError
 from gradapt.paths import Transport
 from gradapt.seeds import derive_seed
@@ -121,7 +121,7 @@ def _sampled_rows(
     n_labelled = len(labels.rows)
     for number, window in enumerate(windows):
         rows = labels.rows if number == 0 else window.rows
-        kept = _some(len(rows), most, derive_seed(settings.seed, "rows", number))
+        kept = some_rows(len(rows), most, derive_seed(settings.seed, "rows", number))
         if number == 0:
             labels = Labels(labels.rows[kept], labels.values[kept], labels.boolean)
         parts.append(rows[kept])
@@ -147,9 +147,3 @@ def _sampling(what: str, most: int, sizes: list[int]) -> list[str]:
         return []
     span = f"{min(large):,}" if min(large) == max(large) else f"{min(large):,} to {max(large):,}"
     return [f"{what} {most:,} rows of a window; {len(large)} of {len(sizes)} windows have more ({span})"]
-
-
-def _some(n: int, most: int, seed: int) -> NDArray[np.int64]:
-    if n <= most:
-        return np.arange(n)
-    return np.sort(np.random.default_rng(seed).choice(n, most, replace=False))

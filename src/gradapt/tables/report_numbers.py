@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradapt.domains import Domain, DomainSequence, is_tensor
+from gradapt.domains import Domain, DomainSequence, is_tensor, some_rows
 from gradapt.learners import Learner
 from gradapt.seeds import derive_seed
 from gradapt.transport import Plan, transport, wasserstein
@@ -110,10 +110,7 @@ def confidence_histogram(source: Learner, kept: Learner, samples: Any) -> dict[s
 
 
 def _lines(x0: NDArray[np.float64], x1: NDArray[np.float64], plan: Plan, seed: int) -> dict[str, Any]:
-    rng = np.random.default_rng(derive_seed(seed, "lines"))
-    chosen = np.arange(len(plan))
-    if len(plan) > _PLAN_LINES:
-        chosen = np.sort(rng.choice(len(plan), _PLAN_LINES, replace=False))
+    chosen = some_rows(len(plan), _PLAN_LINES, derive_seed(seed, "lines"))
     rows, cols = plan.rows[chosen], plan.cols[chosen]
     both = np.concatenate([x0, x1])
     centred = both - both.mean(axis=0)

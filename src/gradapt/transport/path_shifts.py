@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradapt.domains import Domain, DomainSequence
+from gradapt.domains import Domain, DomainSequence, some_rows
 from gradapt.errors import InputError
 from gradapt.seeds import derive_seed
 from gradapt.transport.distances import wasserstein
@@ -136,14 +136,9 @@ class _Cloud:
 
 def _cloud(domain: Domain, labels: NDArray[Any] | None, max_samples: int | None) -> _Cloud:
     tags = np.zeros(len(domain), dtype=np.int64) if labels is None else labels
-    samples = domain.samples
-    if getattr(samples, "ndim", 2) > 2:
-        samples = samples.reshape(len(domain), -1)
-    if max_samples is None or len(domain) <= max_samples:
-        return _Cloud(samples, domain.weights, tags)
-    rng = np.random.default_rng(derive_seed("measure", len(domain)))
-    rows = np.sort(rng.choice(len(domain), max_samples, replace=False))
-    return _Cloud(samples[rows], None if domain.weights is None else domain.weights[rows], tags[rows])
+    rows = some_rows(len(domain), max_samples, derive_seed("measure", len(domain)))
+    some = domain.take(rows)
+    return _Cloud(some.matrix(), some.weights, tags[rows])
 
 
 def _distances(

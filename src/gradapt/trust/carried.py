@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.neighbors import NearestNeighbors
 
+from gradapt.domains import some_rows
 from gradapt.errors import InputError
 from gradapt.learners import Learner
 from gradapt.transport import transport
@@ -60,7 +61,7 @@ class CarriedAgreement:
 
     def _step(self, view: PathView, number: int, labels: NDArray[np.int64]) -> tuple[NDArray[np.int64], float]:
         rng = view.rng("carry", number)
-        rows = _some(len(view.sequence[number - 1]), self.max_samples, rng)
+        rows = some_rows(len(view.sequence[number - 1]), self.max_samples, rng)
         return carry(
             view.features(number - 1, rows),
             labels[rows],
@@ -120,7 +121,7 @@ def carry(
     [0, 0, 1, 1]
     """
     rng = rng or np.random.default_rng(0)
-    cols = _some(len(after), max_samples, rng)
+    cols = some_rows(len(after), max_samples, rng)
     arriving = None if weights[1] is None else weights[1][cols]
     plan = transport(before, after[cols], weights[0], arriving)
     shares = plan.carry(np.eye(int(labels.max()) + 1)[labels])
@@ -189,7 +190,3 @@ class _Prepared:
         return AccuracyEstimate.around(
             rate, width + abs(self.bias) + astray, "carried labels", self.reliable_at(number)
         )
-
-
-def _some(n: int, most: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    return np.arange(n) if n <= most else np.sort(rng.choice(n, most, replace=False))

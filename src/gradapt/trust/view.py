@@ -76,8 +76,9 @@ class PathView:
         fit_rows, held_rows = _split(codes, seed)
         weights = source.uneven_weights
         if weights is not None and not template.takes_weights:
+            classifier = type(template.head().estimator).__name__
             raise InputError(
-                f"the source has sample weights, which {type(template.estimator).__name__} cannot be trained with; "
+                f"the source has sample weights, which {classifier} cannot be trained with; "
                 "choose a classifier whose fit takes sample_weight, or leave the weights out"
             )
         fit_weights = None if weights is None else weights[fit_rows]

@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from gradapt.transport.kernels.arrays import as_double, beside, is_tensor, to_numpy
+from gradapt.transport.kernels.arrays import as_double, beside, is_tensor, least, to_numpy
 from gradapt.transport.kernels.threads import in_threads
 from gradapt.transport.problem.cost_table import (
     DEVICE_BLOCK_ENTRIES,
@@ -282,11 +282,16 @@ def _mean(x: Any) -> Any:
 def _centre(x: Any) -> Any:
     """The median of some samples, rounded to a few bits of their spread: a far sample does not move it."""
     rows = np.unique(np.linspace(0, x.shape[0] - 1, min(x.shape[0], _CENTRE_SAMPLES)).astype(np.int64))
-    some = to_numpy(as_double(x[beside(x, rows)]))
-    middle = np.median(some, axis=0)
-    away = np.abs(some - middle).max(axis=1)
+    some = as_double(x[beside(x, rows)])
+    middle = _median(some)
+    away = to_numpy(-least(-abs(some - middle), 1))
     spread = float(np.median(away)) or float(away.max())
     if spread > 0.0:
         quantum = 2.0 ** (math.frexp(spread)[1] - _CENTRE_BITS)
         middle = (middle / quantum).round() * quantum
-    return beside(x, middle)
+    return middle
+
+
+def _median(some: Any) -> Any:
+    """The median of each column, where the samples are; of two middle ones a tensor takes the lower."""
+    return some.median(dim=0).values if is_tensor(some) else np.median(some, axis=0)
