@@ -197,7 +197,7 @@ def calm_threads(model: Any, samples: Any) -> Iterator[None]:
     Its threads wait for each other after every few thousand values, and a core that is busy elsewhere keeps all of
     them waiting: a hundred times longer than one thread takes.
     """
-    small = np.prod([float(size) for size in getattr(samples, "shape", (len(samples),))]) < _FEW_VALUES
+    small = np.prod([float(size) for size in getattr(samples, "shape", ())]) < _FEW_VALUES
     if not small or not type(_last_step(model)).__name__.startswith("HistGradientBoosting"):
         yield
         return
