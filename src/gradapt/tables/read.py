@@ -301,7 +301,10 @@ def _hash_frame(frame: pd.DataFrame) -> str:
     for name in frame.columns:
         try:
             values = np.asarray(pd.util.hash_pandas_object(frame[name], index=False))
-        except TypeError:  # lists and dictionaries have no hash of their own
+        except (
+            TypeError,
+            ValueError,
+        ):  # lists and dictionaries have no hash of their own, nor have bytes beside numbers
             values = np.asarray(pd.util.hash_pandas_object(frame[name].map(repr), index=False))
         digest.update(str(name).encode())
         digest.update(values.tobytes())
