@@ -131,3 +131,24 @@ def test_translation_invariance_survives_a_large_offset(rng):
     x0, x1 = rng.normal(size=(60, 4)), rng.normal(size=(60, 4)) + 1
     here, far = transport(x0, x1, solver=Exact()), transport(x0 + 1e6, x1 + 1e6, solver=Exact())
     assert far.cost == pytest.approx(here.cost, rel=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["one feature", "slanted", "ties"])
+@pytest.mark.parametrize(("n", "m"), [(400, 400), (500, 300)])
+def test_many_samples_on_one_line(rng, kind, n, m):
+    """The order decides, whatever the line's direction is; and the plan is proven."""
+    s, t = rng.normal(size=n), 2 * rng.normal(size=m) + 1
+    if kind == "ties":
+        s, t = np.round(s, 1), np.round(t, 1)
+    weights = rng.random(n) if n != m else None
+    direction = np.array([3.0, -4.0]) / 5 if kind == "slanted" else np.array([1.0])
+    plan = transport(s[:, None] * direction, t[:, None] * direction, weights)
+    line = wasserstein(s[:, None], t[:, None], 2, weights)
+    levels = np.full(n, 1 / n) if weights is None else weights / weights.sum()
+    ends = np.sort(np.concatenate([np.cumsum(levels[np.argsort(s)]), np.arange(1, m + 1) / m]))[:-1]
+    middle, width = (np.r_[0, ends[:-1]] + ends) / 2, np.diff(np.r_[0, ends])
+    at0 = np.sort(s)[np.minimum(np.searchsorted(np.cumsum(levels[np.argsort(s)]), middle), n - 1)]
+    at1 = np.sort(t)[np.minimum(np.searchsorted(np.arange(1, m + 1) / m, middle), m - 1)]
+    assert plan.cost == pytest.approx((width * (at0 - at1) ** 2).sum(), rel=1e-9)
+    assert line == pytest.approx(np.sqrt(plan.cost), rel=1e-9)
+    assert plan.certificate.proves_optimal()

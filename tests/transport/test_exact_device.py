@@ -95,8 +95,9 @@ def test_without_numba_scipy_takes_over(monkeypatch: pytest.MonkeyPatch, n: int,
     reference = solve(problem, Exact()).cost
     if place == "device":
         problem = problem.to_device("cpu")
-    monkeypatch.setattr(exact_module, "DENSE_PAIRS", 1000)
-    monkeypatch.setattr(exact_module, "_compiled", lambda: False)
+    monkeypatch.setattr(exact_module, "SMALL_PAIRS", 1000)
+    monkeypatch.setattr(exact_module, "has_numba", lambda: False)
+    monkeypatch.setattr(column_generation, "has_numba", lambda: False)
     monkeypatch.setitem(sys.modules, "ot", None)
     monkeypatch.setitem(sys.modules, "gradapt.transport.kernels.simplex_loops", None)
     plan = solve(problem, Exact())

@@ -34,7 +34,7 @@ from ot.lp import _network_simplex
 from gradapt.transport import Exact, Problem
 from gradapt.transport.solvers import exact
 
-exact.SMALL_PAIRS = exact.DENSE_PAIRS = 0  # no problem is too small for our own methods
+exact.SMALL_PAIRS = 0  # no problem is too small for our own methods
 theirs = _network_simplex.emd_c
 calls = [0]
 atexit.register(lambda: print(f"solved by gradapt: {calls[0]}"))

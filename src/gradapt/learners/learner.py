@@ -47,6 +47,10 @@ class Learner(Protocol):
         """Scores of shape (n, K), one column for each of ``classes``."""
         ...
 
+    def place(self, samples: Any) -> Any:
+        """The same samples where this learner reads them fastest, for several calls on them."""
+        ...
+
     def encode(self, samples: Any) -> Any:
         """Features that the head works on; the samples themselves where there is no encoder."""
         ...

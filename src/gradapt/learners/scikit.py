@@ -72,6 +72,9 @@ class ScikitLearner:
         full[:, np.searchsorted(self.classes, known)] = scores
         return full
 
+    def place(self, samples: Any) -> Any:
+        return samples
+
     def encode(self, samples: Any) -> Any:
         if not _has_encoder(self.estimator):
             return samples

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from gradapt.errors import InputError
 from gradapt.learners.torch_pool import TrainerPool
-from gradapt.learners.torch_samples import as_rows, as_tensor, dtype_of, encode, formed, logits
+from gradapt.learners.torch_samples import Stored, as_rows, as_tensor, dtype_of, encode, formed, logits
 from gradapt.learners.torch_training import Recipe, Trainer, seeded
 from gradapt.networks import INPUT, split
 from gradapt.seeds import derive_seed
@@ -95,6 +95,11 @@ class TorchLearner:
         if not np.isfinite(scores).all():
             raise InputError("the network gave scores that are not finite; rescale the features or lower the step size")
         return np.asarray(scores)
+
+    def place(self, samples: Any) -> Any:
+        """On the device, and formed where they lie on a geodesic and there is room for them."""
+        rows = formed(as_rows(samples, self.device, dtype_of(self.trained)))
+        return rows.values if isinstance(rows, Stored) else rows
 
     def encode(self, samples: Any) -> Tensor:
         """Features that the head works on, one row per sample, as a tensor on the learner's device."""

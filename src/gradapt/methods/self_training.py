@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradapt.checks import check_fraction
+from gradapt.domains import take_rows
 from gradapt.errors import InputError
 from gradapt.learners import Learner
 from gradapt.methods.adaptation import StepRecord
@@ -49,7 +50,8 @@ class SelfTraining:
         """Train a student on one domain; returns it with the record of the step."""
         started = time.perf_counter()
         domain = step.domain
-        labels = pseudo_label(teacher, domain.samples, self.drop_fraction, self.confidence)
+        samples = teacher.place(domain.samples)
+        labels = pseudo_label(teacher, samples, self.drop_fraction, self.confidence)
         kept = labels.kept
         present = np.unique(labels.labels[kept])
         if len(present) < 2:
@@ -60,8 +62,8 @@ class SelfTraining:
             targets = labels.shares[chosen] if self.soft_labels else labels.labels[chosen]
             weights = self._weights(teacher, domain.uneven_weights)
             train = teacher.refit if self.warm_start else teacher.fit
-            student = train(domain.take(chosen).samples, targets, None if weights is None else weights[chosen])
-        after = student.logits(domain.samples).argmax(axis=1)
+            student = train(take_rows(samples, chosen), targets, None if weights is None else weights[chosen])
+        after = student.logits(samples).argmax(axis=1)
         return student, StepRecord.of(number, step, labels, after, started)
 
     def _weights(self, teacher: Learner, weights: np.ndarray | None) -> np.ndarray | None:

@@ -57,7 +57,7 @@ def certify(
     # No float64 sum over the plan is finer than this.
     resolution = 8.0 * UNIT * math.fsum(np.abs(mass * costs))
     if solution.potential0 is not None:
-        dual, u, v = _dual_value(problem, solution.potential0, 1e-11 * abs(primal))
+        dual, u, v = _dual_value(problem, solution.potential0, 1e-11 * abs(primal), (rows, cols, costs))
         # The given potentials, and the mass in the last digit of each marginal at their price.
         for weights, potential, off in ((problem.weights0, u, off0), (problem.weights1, v, off1)):
             resolution += float(np.abs(potential) @ (16.0 * UNIT * weights + np.minimum(off, 8.0 * UNIT)))
@@ -83,18 +83,27 @@ def dual_bound(problem: Problem, potential0: NDArray[np.float64]) -> float:
     >>> round(dual_bound(problem, np.array([0.0, -8.0])), 9)
     16.0
     """
-    return _dual_value(problem, potential0, 0.0)[0]
+    return _dual_value(problem, potential0, 0.0, None)[0]
 
 
 def _dual_value(
-    problem: Problem, potential0: NDArray[np.float64], wanted: float
+    problem: Problem,
+    potential0: NDArray[np.float64],
+    wanted: float,
+    plan: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]] | None,
 ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
     """The proven value of the dual pair, and the pair."""
     carries = np.flatnonzero(problem.weights0 > 0)
     u = np.asarray(potential0, dtype=np.float64)[carries]
     # A constant moved from one potential to the other changes nothing; small potentials round less.
     u = u - (u @ problem.weights0[carries])
-    u, v = transform_bound(problem.table(), carries, u, (problem.weights0[carries], problem.weights1), wanted)
+    if plan is not None:
+        place = np.zeros(problem.shape[0], np.int64)
+        place[carries] = np.arange(len(carries))
+        carried = problem.weights0[plan[0]] > 0
+        plan = place[plan[0][carried]], plan[1][carried], plan[2][carried]
+    weights = problem.weights0[carries], problem.weights1
+    u, v = transform_bound(problem.table(), carries, u, weights, wanted, plan)
     v = np.where(problem.weights1 > 0, v, 0.0)
     terms = np.concatenate([problem.weights0[carries] * u, problem.weights1 * v])
     full = np.zeros(problem.shape[0])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 
 from gradapt.errors import InputError
+from gradapt.transport.kernels import has_numba
 from gradapt.transport.problem.problem import Problem
 
 __all__ = ["fits_on_device", "gpu_available", "placed", "wants_gpu"]
@@ -39,7 +40,7 @@ def wants_gpu(problem: Problem) -> bool:
     """Whether the problem is of a kind and size for a GPU, and one is there."""
     n, m = problem.shape
     # Between unequal weights the simplex takes turns with the GPU, and is compiled.
-    solvable = problem.uniform or importlib.util.find_spec("numba") is not None
+    solvable = problem.uniform or has_numba()
     return problem.squared and solvable and n * m * problem.x0.shape[1] >= _GPU_WORK and gpu_available()
 
 

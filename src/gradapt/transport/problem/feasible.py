@@ -6,13 +6,15 @@ costs says rounding can have done.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gradapt.transport.kernels.arrays import beside, is_tensor, least, to_numpy
 from gradapt.transport.problem.cost_table import UNIT, CostTable, gamma, less, table_parts
+from gradapt.transport.problem.screening import suspects
+from gradapt.transport.problem.squared_distances import SquaredDistances
 
 __all__ = ["transform_bound"]
 
@@ -21,16 +23,25 @@ Index = NDArray[np.int64]
 
 # Pairs looked at again, one by one, for each sample: more are not worth it.
 _CLOSE_PAIRS = 16
+# Features from which pairs are screened before any is computed in float64.
+_SCREENED_FEATURES = 128
 
 
 def transform_bound(
-    table: CostTable, rows: Index, u: Float, weights: tuple[Float, Float], wanted: float
+    table: CostTable,
+    rows: Index,
+    u: Float,
+    weights: tuple[Float, Float],
+    wanted: float,
+    plan: tuple[Index, Index, Float] | None = None,
 ) -> tuple[Float, Float]:
     """Potentials ``(u', v)``, proven feasible: ``u'[i] + v[j] <= cost(i, j)`` for all ``i`` of ``rows`` and all ``j``.
 
     ``v`` is the c-transform of ``u`` and ``u'`` is ``u``, each lowered by the rounding error
     that its own magnitude can have caused. ``wanted`` is the precision aimed at, of the value under
     both ``weights``: where rounding costs more, the close pairs are computed once more from their differences.
+    The entries of a ``plan``, with their rows as numbers into ``rows`` and their costs, are a guess at where the minima
+    are: if it is good, a float32 pass leaves few pairs undecided.
 
     Examples
     --------
@@ -40,6 +51,10 @@ def transform_bound(
     >>> v.round(9).tolist()
     [16.0]
     """
+    if plan is not None and _screened(table):
+        guessed = _by_guess(table, rows, u, plan)
+        if guessed is not None:
+            return guessed
     rounding = table.rounding
     errors0 = np.zeros(len(rows)) if rounding.rows is None else to_numpy(rounding.rows)[rows]
     errors1 = np.zeros(table.shape[1]) + (0.0 if rounding.columns is None else to_numpy(rounding.columns))
@@ -80,12 +95,47 @@ def _lowered(values: Float, relative: float = 0.0) -> Float:
     return np.asarray(values - (2.0 * relative + gamma(4)) * np.abs(values))
 
 
+def _screened(table: CostTable) -> TypeGuard[SquaredDistances]:
+    """Whether a float32 pass over the pairs saves work."""
+    if not isinstance(table, SquaredDistances) or is_tensor(table.x0):
+        return False
+    return table.by_product and table.features >= _SCREENED_FEATURES
+
+
+def _by_guess(
+    table: SquaredDistances, rows: Index, u: Float, plan: tuple[Index, Index, Float]
+) -> tuple[Float, Float] | None:
+    """The bound from minima that are known at once, if hardly a pair may be below them."""
+    lowered = _lowered(u, table.pair_rounding.relative)
+    v = np.full(table.shape[1], np.inf)
+    np.minimum.at(v, plan[1], plan[2] - lowered[plan[0]])
+    reached = np.isfinite(v)
+    if not reached.all():
+        # Nothing arrives there: such a column bounds no plan, or the plan is none.
+        v[~reached] = v[reached].min()
+    place = np.zeros(table.shape[0], np.int64)
+    place[rows] = np.arange(len(rows))
+    # Below their own least cost by rounding, so that the entries of the plan are no suspects for being tight.
+    v = _lowered(v, table.pair_rounding.relative)
+    found = suspects(table, rows, lowered, v)
+    if found is None:
+        return None
+    r, c = found
+    np.minimum.at(v, c, _pairs_from_below(table, r, c) - lowered[place[r]])
+    return lowered, _lowered(v)
+
+
+def _pairs_from_below(table: CostTable, rows: Index, cols: Index) -> Float:
+    """Costs of single pairs, lowered by their rounding."""
+    rounding, costs = table.pair_rounding, table.pairs(rows, cols)
+    return np.asarray(costs - (rounding.relative + 4.0 * UNIT) * np.abs(costs) - (rounding.columns or 0.0))
+
+
 def _close_pairs(table: CostTable, rows: Index, u: Float, v: Float, margin: Float) -> tuple[Float, Float] | None:
     """The same bound with the pairs that come near the minimum computed one by one."""
-    rounding = table.pair_rounding
     # What is not close is at least this large; the margin holds every row's error.
     bound = v + 0.5 * margin
-    lowered = _lowered(u, rounding.relative)
+    lowered = _lowered(u, table.pair_rounding.relative)
     found = 0
     for part, reduced in _reduced_blocks(table, rows, u):
         close = reduced <= beside(reduced, v + margin)
@@ -93,7 +143,5 @@ def _close_pairs(table: CostTable, rows: Index, u: Float, v: Float, margin: Floa
         found += len(r)
         if found > _CLOSE_PAIRS * sum(table.shape):
             return None
-        costs = table.pairs(rows[part][r], c)
-        costs -= (rounding.relative + 4.0 * UNIT) * np.abs(costs) + (rounding.columns or 0.0)
-        np.minimum.at(bound, c, costs - lowered[part][r])
+        np.minimum.at(bound, c, _pairs_from_below(table, rows[part][r], c) - lowered[part][r])
     return lowered, _lowered(bound)

@@ -30,13 +30,15 @@ from gradapt.transport.problem.cost_table import (
     row_parts,
 )
 
-__all__ = ["SquaredDistances", "square_norms"]
+__all__ = ["SquaredDistances", "about", "square_norms"]
 
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 # Below this many multiplications the differences are quick.
 DIRECT_WORK = 1e8
+# Up to this many where some samples are this much longer, squared, than most.
+_FAR_WORK, _FAR = 1e11, 1e8
 # Up to this many values the second cloud is kept as the matrix product takes it; features in one product else.
 _KEPT_VALUES, _FEATURES = 2**27, 4096
 # Bits of a centre beyond the spread: few, so that whole numbers stay whole about it.
@@ -68,13 +70,16 @@ class SquaredDistances:
     @classmethod
     def of(cls, x0: Any, x1: Any, *, apart: bool = False) -> SquaredDistances:
         """Decide on the arithmetic; ``apart`` gives each cloud a centre of its own."""
-        direct = not is_tensor(x0) and x0.shape[0] * x1.shape[0] * x0.shape[1] <= DIRECT_WORK
         if sp.issparse(x0) or sp.issparse(x1):
             return cls(x0, x1, 0.0, 0.0, False)
-        if apart:
-            return cls(x0, x1, _centre(x0), _centre(x1), direct)
-        centre = 0.0 if direct else _centre(x1)
-        return cls(x0, x1, centre, centre, direct)
+        work = x0.shape[0] * x1.shape[0] * x0.shape[1]
+        direct = not is_tensor(x0) and work <= DIRECT_WORK
+        centre1 = _centre(x1) if apart or not direct else 0.0
+        centre0 = _centre(x0) if apart else centre1
+        table = cls(x0, x1, centre0, centre1, direct)
+        if not direct and not is_tensor(x0) and work <= _FAR_WORK and _has_far_samples(table):
+            return cls(x0, x1, centre0 if apart else 0.0, centre1 if apart else 0.0, True)
+        return table
 
     @property
     def home(self) -> Any:
@@ -167,12 +172,12 @@ class SquaredDistances:
         costs = left @ right
         for start in range(right.shape[0] - 2, self.features, _FEATURES):
             part = slice(start, start + _FEATURES)
-            costs -= 2.0 * (_about(first, self.centre0, part) @ _about(self.x1, self.centre1, part).T)
+            costs -= 2.0 * (about(first, self.centre0, part) @ about(self.x1, self.centre1, part).T)
         return costs
 
     def _wide(self, x: Any, centre: Any, part: slice, norms: Any, factor: float) -> Any:
         """Some features about the centre, times a factor, the norms and ones."""
-        centred = _about(x, centre, part)
+        centred = about(x, centre, part)
         size = centred.shape[1]
         shape = (centred.shape[0], size + 2)
         wide = centred.new_empty(shape) if is_tensor(centred) else np.empty(shape)
@@ -188,11 +193,11 @@ class SquaredDistances:
     @cached_property
     def _kept_second(self) -> Any:
         if self.direct:
-            return _about(self.x1, self.centre1, slice(None))
+            return about(self.x1, self.centre1, slice(None))
         return self._second(slice(None))
 
     def _first(self, rows: slice | Index) -> Any:
-        return _about(self.x0[rows], self.centre0, slice(None))
+        return about(self.x0[rows], self.centre0, slice(None))
 
     def pairs(self, rows: Index, cols: Index) -> Float:
         """From differences, in float64."""
@@ -241,6 +246,12 @@ class SquaredDistances:
         return float(sum(spread) + offset @ offset)
 
 
+def _has_far_samples(table: SquaredDistances) -> bool:
+    """Whether some samples lie so far out that products with them drown the costs between the others."""
+    norms = np.concatenate([table.norms0, table.norms1])
+    return bool(norms.max() > _FAR * np.median(norms))
+
+
 def square_norms(x: Any, centre: Any = 0.0) -> Any:
     """Squared length of every row about a centre, in float64.
 
@@ -254,12 +265,12 @@ def square_norms(x: Any, centre: Any = 0.0) -> Any:
     else:
         entries, out = PAIR_VALUES, np.empty(x.shape[0])
     for part in row_parts(x.shape, entries):
-        centred = _about(x[part], centre, slice(None))
+        centred = about(x[part], centre, slice(None))
         out[part] = centred.square().sum(dim=1) if is_tensor(x) else np.einsum("ij,ij->i", centred, centred)
     return out
 
 
-def _about(x: Any, centre: Any, part: slice) -> Any:
+def about(x: Any, centre: Any, part: slice) -> Any:
     """Some features of the samples about a centre, in float64."""
     x = as_double(x[:, part])
     return x if isinstance(centre, float) else x - centre[part]
@@ -268,7 +279,7 @@ def _about(x: Any, centre: Any, part: slice) -> Any:
 def _along(x: Any, centre: Any, direction: Any) -> Float:
     """``(x - centre) . direction`` for every row."""
     parts = row_parts(x.shape, DEVICE_BLOCK_ENTRIES if is_tensor(x) else PAIR_VALUES)
-    return np.concatenate([to_numpy(_about(x[part], centre, slice(None)) @ direction) for part in parts])
+    return np.concatenate([to_numpy(about(x[part], centre, slice(None)) @ direction) for part in parts])
 
 
 def _mean(x: Any) -> Any:

@@ -25,16 +25,29 @@ Progress = Callable[[str, float], None]
 # The first epsilon is this share of the costs' spread; each later one is smaller by the factor.
 _FIRST_EPSILON = 0.25
 _FACTOR = 5.0
+# One row in so many may be left without a pair by a phase but the last, and by every phase of a rough auction.
+_LEAVE_SHARE, _ROUGH_LEAVE_SHARE = 1000, 100
 # Bids between two looks at the clock and at Ctrl-C.
 _SLICE = 1_000_000
 # Rows are scanned some 7 times; where it takes this many, prices creep up among ties.
-_SCANS_PER_ROW = 40
+_SCANS_PER_ROW = 25
+# Costs of so few different values are mass ties from the beginning.
+_FEW_VALUES = 16
+# Rows from which prices to begin with and the costs' spread are learnt.
+_SAMPLED_ROWS = 64
 # Entries of lists looked at together.
 _LIST_ENTRIES = 2**20
 
 
 class TiesError(Exception):
-    """The auction made far more bids than it should: mass ties, better left to the simplex."""
+    """The auction made far more bids than it should: mass ties, better left to the simplex.
+
+    ``prices`` are those it had reached, less the provider's offset.
+    """
+
+    def __init__(self, prices: Float) -> None:
+        super().__init__()
+        self.prices = prices
 
 
 @dataclass(eq=False)
@@ -52,8 +65,9 @@ class AuctionState:
     @classmethod
     def fresh(cls, provider: CostProvider) -> AuctionState:
         n, m = provider.shape
+        # Every column begins as attractive as any: one far sample starts no war of bids over all others.
         return cls(
-            provider.offset.astype(np.float64).copy(),
+            provider.offset - sampled_costs(provider).min(axis=0),
             np.full(m, -1, np.int32),
             np.full(n, -1, np.int32),
             CandidateLists.empty(n, m),
@@ -96,13 +110,17 @@ def auction(
     is left for the exact finish.
     """
     n, _ = provider.shape
+    if budget < np.inf and len(np.unique(sampled_costs(provider)[:8])) <= _FEW_VALUES:
+        raise TiesError(state.prices - provider.offset)
     spread = cost_spread(provider)
-    state.relist(provider, np.arange(n))
     if spread > 0:
+        state.relist(provider, np.arange(n))
         last = spread * max(tolerance, 0.1 / n)
         eps = spread * _FIRST_EPSILON
         while True:
-            run_phase(provider, state, eps, final=eps <= last, progress=progress, budget=budget)
+            # Behind the last phase there is only the finish, to which they would be its longest searches.
+            share = n if tolerance == 0 and eps <= last else _ROUGH_LEAVE_SHARE if tolerance > 0 else _LEAVE_SHARE
+            run_phase(provider, state, eps, leave=0 if share == n else n // share, budget=budget)
             if progress is not None:
                 progress("auction", min(1.0, np.log(spread * _FIRST_EPSILON / eps) / np.log(_FIRST_EPSILON * n * 10)))
             if eps <= last:
@@ -110,12 +128,26 @@ def auction(
             eps = max(eps / _FACTOR, last)
 
 
-def cost_spread(provider: CostProvider, n_rows: int = 64) -> float:
-    """Standard deviation of the costs within a row, over a sample of rows."""
+def sampled_costs(provider: CostProvider) -> Float:
+    """All costs of some rows."""
     n, _ = provider.shape
-    rows = np.unique(np.linspace(0, n - 1, min(n, n_rows)).astype(np.int64))
-    sample = provider.sample(rows) + provider.offset
-    return float(np.sqrt(np.mean(sample.var(axis=1))))
+    rows = np.unique(np.linspace(0, n - 1, min(n, _SAMPLED_ROWS)).astype(np.int64))
+    return np.asarray(provider.sample(rows) + provider.offset)
+
+
+def cost_spread(provider: CostProvider) -> float:
+    """How far costs lie apart at the prices to begin with: their standard deviation, a few far ones left out.
+
+    Zero where that is rounding: costs are then a term for each row and one for each column, and there is
+    nothing to fight for.
+    """
+    sample = sampled_costs(provider)
+    unit = np.finfo(provider.sample(np.zeros(1, np.int64)).dtype).eps
+    rounding = 32.0 * float(unit * np.quantile(np.abs(sample), 0.98))
+    sample = sample - sample.min(axis=0)
+    low, high = np.quantile(sample, [0.02, 0.98])
+    spread = float(np.sqrt(np.mean(np.clip(sample, low, high).var(axis=1))))
+    return spread if spread > rounding else 0.0
 
 
 def run_phase(
@@ -123,11 +155,13 @@ def run_phase(
     state: AuctionState,
     eps: float,
     *,
-    final: bool,
-    progress: Progress | None = None,
+    leave: int = 0,
     budget: float = np.inf,
 ) -> None:
-    """One auction at a fixed epsilon, from the pairs that are still good enough."""
+    """One auction at a fixed epsilon, from the pairs that are still good enough.
+
+    The last few rows cost many small scans: the next phase, or the simplex, takes those ``leave`` along.
+    """
     from gradapt.transport.kernels.auction_loops import bid, count_slack  # numba is slow to import
 
     n = len(state.partner)
@@ -137,20 +171,17 @@ def run_phase(
         lists.idx, lists.cost, lists.length, lists.tau, state.prices, state.owner, state.partner, eps, queue
     )
     counts = np.array([0, free, 0, 0], np.int64)
-    # The last few rows of a phase cost many small scans: the next phase takes them along. Behind the last one
-    # there is only the finish, to which they would be its longest searches.
-    leave = 0 if final else n // 1000
     while True:
         while bid(
             queue, counts, parked, lists.idx, lists.cost, lists.length, lists.tau,
             state.prices, state.owner, state.partner, eps, _SLICE,
         ):  # fmt: skip
             if state.bids + counts[3] > budget:
-                raise TiesError
+                raise TiesError(state.prices - provider.offset)
         if counts[2] <= leave:
             break
         if state.scans > _SCANS_PER_ROW * n and budget < np.inf:
-            raise TiesError
+            raise TiesError(state.prices - provider.offset)
         rows = parked[: counts[2]].astype(np.int64)
         state.relist(provider, rows)
         queue[: len(rows)] = rows
@@ -197,7 +228,7 @@ def finish(
         row = int(counts[4])
         state.scans += 1
         if state.scans > _SCANS_PER_ROW * n and budget < np.inf:
-            raise TiesError
+            raise TiesError(state.prices - provider.offset)
         if row not in fresh:
             # The list was made at older, lower prices: a new one reaches further.
             provider.k_best(np.array([row]), state.prices, lists)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from gradapt.transport.problem.devices import wants_gpu
 from gradapt.transport.problem.problem import Problem, Solver
-from gradapt.transport.solvers.exact import DENSE_PAIRS, Exact
+from gradapt.transport.solvers.exact import SMALL_PAIRS, Exact
 from gradapt.transport.solvers.hierarchical import Hierarchical
 from gradapt.transport.solvers.sliced import Sliced
 
@@ -93,8 +93,8 @@ def _exact(problem: Problem, solver: Exact) -> Estimate:
         memory = lists + (4.0 * pairs if kept else 64 * 2.0**20)
         reason = "equal sizes and uniform weights: an assignment problem"
         return Estimate(solver, seconds, memory if kept else memory + lists, reason)
-    if pairs <= DENSE_PAIRS:
-        return Estimate(solver, pairs * _SIMPLEX_PAIR, 40.0 * pairs, "small enough for the dense simplex")
+    if pairs <= SMALL_PAIRS:
+        return Estimate(solver, pairs * _SIMPLEX_PAIR, 40.0 * pairs, "small enough for the simplex on all pairs")
     kept = 8.0 * pairs <= solver.memory
     seconds = pairs * _PRICED_PAIR + (4 if kept else 12) * work / _PROCESSOR_RATE
     return Estimate(solver, seconds, lists + (8.0 * pairs if kept else 2.0**28), "candidate pairs with pricing")

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradapt.errors import SolverError
+from gradapt.transport.kernels import has_numba
 from gradapt.transport.kernels.arrays import beside, concatenated, least, smallest, taken, to_numpy, vector
 from gradapt.transport.problem.cost_table import CostTable, table_parts
 from gradapt.transport.problem.problem import equal_weights
@@ -26,7 +27,7 @@ Index = NDArray[np.int64]
 Progress = Callable[[str, float], None]
 
 # Candidate pairs for each row and column at first, and added in each round of pricing.
-CANDIDATES, _MORE_CANDIDATES = 12, 4
+CANDIDATES, _MORE_CANDIDATES = 8, 4
 _MOST_ROUNDS = 100
 # Reduced costs above this share of the largest cost, with the sign turned, are rounding.
 _TOLERANCE = 1e-13
@@ -171,28 +172,45 @@ def least_pairs(table: CostTable, u: Any, v: Any, count: int, limit: float | Non
     >>> [part.tolist() for part in least_pairs(table, np.zeros(2), np.zeros(2), 1)]
     [[1, 2], [0.25, 0.25]]
     """
-    n, m = table.shape
+    if has_numba() and isinstance(table.home, np.ndarray):
+        return _compiled_pass(table, u, v, count, limit)
     found, lowest = [], []
-    best = _Columns(table, min(count, n))
+    best = _Columns(table, min(count, table.shape[0]))
     for part in table_parts(table):
         reduced = table.reduced(part, u[part], v)
-        low = least(reduced, 1)
-        lowest.append(to_numpy(low))
-        rows = np.arange(part.start, part.stop)
+        lowest.append(to_numpy(least(reduced, 1)))
+        rows, columns = np.arange(part.start, part.stop), slice(None)
         if limit is not None:
             if lowest[-1].min() >= limit:
                 continue
-            # Hardly a row has a pair to add in the end: only those are ranked.
+            # Hardly a row or column has a pair to add in the end: only those are ranked.
+            columns = beside(reduced, np.flatnonzero(to_numpy(least(reduced, 0)) < limit))
+        best.update(reduced, part.start, columns)
+        if limit is not None:
             paying = np.flatnonzero(lowest[-1] < limit)
-            best.update(reduced, part.start, beside(reduced, np.flatnonzero(to_numpy(least(reduced, 0)) < limit)))
             rows, reduced = rows[paying], reduced[beside(reduced, paying)]
-        else:
-            best.update(reduced, part.start, slice(None))
         place, values = (to_numpy(x) for x in smallest(reduced, count, 1))
-        numbers = rows[:, None] * m + place
-        found.append(numbers.ravel() if limit is None else numbers[values < limit])
+        found.append((rows[:, None] * table.shape[1] + place)[values < (np.inf if limit is None else limit)])
     found.append(best.numbers(limit))
     return np.unique(np.concatenate(found)), np.concatenate(lowest)
+
+
+def _compiled_pass(table: CostTable, u: Float, v: Float, count: int, limit: float | None) -> tuple[Index, Float]:
+    """The same in one pass that reads every cost once and ranks nothing that is not among the least."""
+    from gradapt.transport.kernels.pricing_loops import price_rows  # numba is slow to import
+
+    n, m = table.shape
+    below = np.inf if limit is None else limit
+    lowest = np.empty(n)
+    (in_row, row_best), (in_column, column_best) = (
+        (np.zeros((size, min(count, other)), np.int64), np.full((size, min(count, other)), np.inf))
+        for size, other in ((n, m), (m, n))
+    )
+    for part in table_parts(table):
+        price_rows(table.block(part), u, v, part.start, below, lowest, in_row, row_best, in_column, column_best)
+    by_rows = (np.arange(n)[:, None] * m + in_row)[row_best < below]
+    by_columns = (in_column * m + np.arange(m)[:, None])[column_best < below]
+    return np.unique(np.concatenate([by_rows, by_columns])), lowest
 
 
 class _Columns:

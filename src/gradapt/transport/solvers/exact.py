@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradapt.errors import InputError
+from gradapt.transport.kernels import has_numba
 from gradapt.transport.kernels.arrays import vector
 from gradapt.transport.problem.cost_table import CostTable, HeldTable, mean_cost
 from gradapt.transport.problem.devices import fits_on_device
@@ -26,15 +26,18 @@ from gradapt.transport.solvers.float32_products import PrecisionError, Products,
 from gradapt.transport.solvers.linear_programme import LinearProgramme
 from gradapt.transport.solvers.matching import Matching
 from gradapt.transport.solvers.network_simplex import TransportTree
+from gradapt.transport.solvers.on_a_line import positions_on_a_line, second_potential_on_a_line
 
-__all__ = ["DENSE_PAIRS", "Exact"]
+__all__ = ["SMALL_PAIRS", "Exact"]
 
 Float = NDArray[np.float64]
 
-# Up to this many pairs an assignment is left to the simplex on all pairs; up to this many any problem is.
-SMALL_PAIRS, DENSE_PAIRS = 300 * 300, 1500 * 1500
+# Up to this many pairs the simplex takes them all at once.
+SMALL_PAIRS = 250 * 250
 # A run of the auction takes some 30 bids for each sample; mass ties take thousands.
 _BIDS_PER_SAMPLE = 1000
+# Copies of each sample of the smaller cloud in a rough auction, at most.
+_MOST_COPIES = 4
 # The rough auction stops at this share of the costs' spread.
 _ROUGH = 3e-3
 # Pairs for which the simplex may take over when the auction meets ties.
@@ -96,23 +99,31 @@ class Exact:
         collapsed = collapse(problem)
         if collapsed is not None:
             return collapsed.spread(self._by_pricing(collapsed.problem))
-        if problem.uniform and _compiled():
-            with suppress(TiesError):
-                return self._by_auction(problem)
+        line = positions_on_a_line(problem.x0, problem.x1) if problem.squared else None
+        if line is not None:
+            v = second_potential_on_a_line(problem, line)
+            plain = SquaredDistances(problem.x0, problem.x1, 0.0, 0.0, direct=True)
+            return self._by_pricing(problem, _moved(v, plain, problem.table(apart=True)))
+        if problem.uniform and has_numba():
+            return self._by_auction(problem)
         return self._by_pricing(problem)
 
     def _by_auction(self, problem: Problem) -> Solution:
-        """The optimal permutation; `TiesError` where ties make it a case for the simplex."""
+        """The optimal permutation; where ties make it a case for the simplex, that starts from the prices reached."""
         n = problem.shape[0]
         budget = _BIDS_PER_SAMPLE * n if n * n <= _RESCUE_PAIRS else np.inf
-        table = problem.table(apart=True)
-        if isinstance(table, SquaredDistances) and table.by_product:
-            products = Products.of(table)
-            with suppress(PrecisionError):
-                state = refine(products, assign(self._provider(products), progress=self.progress, budget=budget))
-                return _permutation(state, products.table)
-        state = assign(self._provider(table), progress=self.progress, budget=budget)
-        return _permutation(state, table)
+        table = seen = problem.table(apart=True)
+        try:
+            if isinstance(table, SquaredDistances) and table.by_product:
+                products = Products.of(table)
+                seen = products.table
+                with suppress(PrecisionError):
+                    state = refine(products, assign(self._provider(products), progress=self.progress, budget=budget))
+                    return _permutation(state, seen)
+            seen = table
+            return _permutation(assign(self._provider(table), progress=self.progress, budget=budget), table)
+        except TiesError as left:
+            return self._by_pricing(problem, _moved(-left.prices, seen, table))
 
     def _provider(self, costs: CostTable | Products) -> CostProvider:
         """Costs for the auction: kept where they fit, formed again else."""
@@ -124,8 +135,11 @@ class Exact:
             return StoredCosts(HeldTable.of(costs).matrix, np.zeros(m))
         return BlockCosts(costs.block, n, np.zeros(m))
 
-    def _by_pricing(self, problem: Problem) -> Solution:
-        """A vertex of the transport polytope, by candidate pairs and pricing; all pairs where they are few."""
+    def _by_pricing(self, problem: Problem, v: Any = None) -> Solution:
+        """A vertex of the transport polytope, by candidate pairs and pricing; all pairs where they are few.
+
+        ``v`` is an approximate potential of the second cloud, where one is at hand.
+        """
         n, m = problem.shape
         table = problem.table(apart=True)
         if problem.on_device or 8.0 * n * m <= self.memory:
@@ -133,8 +147,9 @@ class Exact:
             if self.progress is not None:
                 self.progress("costs", 1.0)
         weights = whole_units(problem.weights0, problem.weights1)
-        small = not problem.on_device and n * m <= DENSE_PAIRS
-        v = vector(table.home, m, 0.0) if small else self._start(problem, table)
+        small = not problem.on_device and n * m <= SMALL_PAIRS
+        if v is None:
+            v = vector(table.home, m, 0.0) if small else self._start(problem, table)
         rows, cols, mass, u = price_out(
             table,
             weights,
@@ -146,13 +161,13 @@ class Exact:
         return Solution(rows, cols, mass / weights[0].sum(), table.potential0(u))
 
     def _master(self, problem: Problem, weights: tuple[Float, Float]) -> Master:
-        if problem.uniform and (problem.on_device or not _compiled()):
+        if problem.uniform and (problem.on_device or not has_numba()):
             return Matching(problem.shape[0])
-        return TransportTree(*weights, self.max_iterations) if _compiled() else LinearProgramme(*weights)
+        return TransportTree(*weights, self.max_iterations) if has_numba() else LinearProgramme(*weights)
 
     def _start(self, problem: Problem, table: CostTable) -> Any:
         """An approximate potential of the second cloud."""
-        if not problem.on_device and _compiled():
+        if not problem.on_device and has_numba():
             return self._rough_auction(problem, table)
         levels = annealing(_EPSILON) * (mean_cost(table) or 1.0)
         weights = problem.weights0, problem.weights1
@@ -160,7 +175,8 @@ class Exact:
 
     def _rough_auction(self, problem: Problem, table: CostTable) -> Float:
         """A potential of the second cloud, from a rough auction between equally weighted copies of the samples."""
-        size = max(problem.shape)
+        # A copy for each sample of the larger cloud, unless it is so much larger that most copies would be alike.
+        size = min(max(problem.shape), _MOST_COPIES * min(problem.shape))
         copies = (np.arange(size) + 0.5) / size
         rows = np.minimum(np.searchsorted(np.cumsum(problem.weights0), copies), problem.shape[0] - 1)
         cols = np.minimum(np.searchsorted(np.cumsum(problem.weights1), copies), problem.shape[1] - 1)
@@ -176,16 +192,15 @@ class Exact:
         np.maximum.at(v, cols, provider.offset - state.prices)
         # A column without a copy gets the potential of a neighbour in the list, and soon its own by pricing.
         v = np.where(np.isfinite(v), v, np.median(v[np.isfinite(v)]))
-        whole = table.table if isinstance(table, HeldTable) else table
-        mine = square if products is None else products.table
-        # Both tables are about centres of their own.
-        return whole.moved(v, mine) if isinstance(whole, SquaredDistances) and isinstance(mine, SquaredDistances) else v
+        return _moved(v, square if products is None else products.table, table)
+
+
+def _moved(v: Float, seen: CostTable, table: CostTable) -> Float:
+    """A second potential of one table as one of another: squared distances may be about other centres."""
+    whole = table.table if isinstance(table, HeldTable) else table
+    return whole.moved(v, seen) if isinstance(whole, SquaredDistances) and isinstance(seen, SquaredDistances) else v
 
 
 def _permutation(state: AuctionState, table: CostTable) -> Solution:
     n = len(state.partner)
     return Solution(np.arange(n), state.partner.astype(np.int64), np.full(n, 1.0 / n), table.potential0(state.u))
-
-
-def _compiled() -> bool:
-    return importlib.util.find_spec("numba") is not None

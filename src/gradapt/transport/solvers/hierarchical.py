@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from gradapt.errors import InputError
 from gradapt.seeds import derive_seed
+from gradapt.transport.kernels import has_numba
 from gradapt.transport.kernels.threads import serial, worker_count
 from gradapt.transport.problem.problem import Problem, Solution
 from gradapt.transport.problem.squared_distances import SquaredDistances
@@ -105,7 +105,7 @@ class Hierarchical:
                     self.progress(stage, (done + 1) / len(blocks))
 
     def _block_solver(self) -> Callable[[Any, Any], Index]:
-        if self.device == "cpu" or (self.device == "auto" and importlib.util.find_spec("numba") is not None):
+        if self.device == "cpu" or (self.device == "auto" and has_numba()):
             return _on_processor
         device = "cuda" if self.device == "auto" else self.device
         return lambda x0, x1: Exact().solve(Problem.of(x0, x1).to_device(device)).cols

@@ -1,0 +1,69 @@
+"""A compiled pass that prices a block of costs; imported only when a solve needs it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+__all__ = ["price_rows"]
+
+
+# NaN and infinity never reach the loop; without this its minimum is not vectorised.
+_FAST = {"nnan", "nsz", "contract"}
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def _least(costs, v):  # type: ignore[no-untyped-def]
+    least = np.inf
+    for j in range(v.size):
+        value = costs[j] - v[j]
+        least = value if value < least else least
+    return least
+
+
+@njit(cache=True, nogil=True)
+def price_rows(costs, u, v, first, limit, lowest, in_row, row_best, in_column, column_best):  # type: ignore[no-untyped-def]
+    """Update the least reduced costs of rows and columns with one block of rows, read once.
+
+    ``in_row`` holds the columns of each row's least values and ``row_best`` the values, ``in_column`` and
+    ``column_best`` rows and values for each column; the largest of each stands first. Values from ``limit`` on are
+    not looked at.
+    """
+    count_row, count_column = row_best.shape[1], column_best.shape[1]
+    m = v.size
+    gate = np.empty(m)
+    for j in range(m):
+        gate[j] = min(limit, column_best[j, 0])
+    for i in range(costs.shape[0]):
+        row = first + i
+        lowest[row] = _least(costs[i], v) - u[row]
+        if lowest[row] >= limit:
+            continue
+        row_gate = min(limit, row_best[row, 0])
+        for j in range(m):
+            value = costs[i, j] - u[row] - v[j]
+            if value < row_gate:
+                _replace_largest(row_best[row], in_row[row], value, j, count_row)
+                row_gate = min(limit, row_best[row, 0])
+            if value < gate[j]:
+                _replace_largest(column_best[j], in_column[j], value, row, count_column)
+                gate[j] = min(limit, column_best[j, 0])
+
+
+@njit(cache=True, nogil=True)
+def _replace_largest(values, places, value, place, count):  # type: ignore[no-untyped-def]
+    """Put a value in place of the largest, which stands first; a heap."""
+    at = 0
+    while True:
+        child = 2 * at + 1
+        if child >= count:
+            break
+        if child + 1 < count and values[child + 1] > values[child]:
+            child += 1
+        if values[child] <= value:
+            break
+        values[at] = values[child]
+        places[at] = places[child]
+        at = child
+    values[at] = value
+    places[at] = place
