@@ -36,8 +36,11 @@ def check_points(points: Any, name: str = "samples") -> Any:
     else:
         try:
             matrix = np.asarray(without_mask(points))
+            check_real(matrix, name)
             if matrix.dtype != np.float32:
                 matrix = matrix.astype(np.float64, copy=False)
+        except InputError:
+            raise
         except (TypeError, ValueError) as error:
             raise InputError(
                 f"{name} must be numbers, got {_kind(points)} ({error}); encode other columns first, "
@@ -76,6 +79,8 @@ def without_mask(values: Any) -> Any:
     >>> without_mask(np.ma.array([1.0, 2.0], mask=[False, True])).tolist()
     [1.0, nan]
     """
+    if isinstance(values, list | tuple) and any(isinstance(row, np.ma.MaskedArray) for row in values):
+        values = np.ma.stack(values)
     if not isinstance(values, np.ma.MaskedArray):
         return values
     if not np.ma.getmaskarray(values).any():
@@ -126,9 +131,12 @@ def check_weights(weights: Any, n: int, name: str = "weights") -> NDArray[np.flo
     """
     if weights is None:
         return np.full(n, 1.0 / n)
-    check_real(weights, name)
     try:
-        w = np.asarray(without_mask(weights), dtype=np.float64)
+        plain = np.asarray(without_mask(weights))
+        check_real(plain, name)
+        w = np.asarray(plain, dtype=np.float64)
+    except InputError:
+        raise
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} must be numbers, got {_kind(weights)} ({error})") from None
     if w.shape != (n,):

@@ -57,6 +57,18 @@ class TestOrder:
     def test_categories_without_an_order_are_words(self):
         assert names(DomainSequence.from_samples(X, Y, pd.Categorical(WORDS))) == sorted(LEVELS)
 
+    def test_arrays_of_pyarrow(self):
+        sequence = DomainSequence.from_samples(X, pa.array(Y), pa.chunked_array([np.repeat([7, 8], 12)]))
+        assert names(sequence) == ["7", "8"]
+        assert sequence.source.labels.tolist() == Y[:12].tolist()
+
+    def test_complex_numbers_have_no_order(self):
+        with pytest.raises(InputError, match="no order"):
+            DomainSequence.from_samples(X, Y, np.repeat([1j, 2j], 12))
+        table = pd.DataFrame({"x": X.ravel(), "y": Y, "t": np.repeat([1j, 2j], 12)})
+        with pytest.raises(InputError, match="no order"):
+            from_table(table, label="y", order="t", windows=ByValue())
+
     def test_a_missing_category_is_missing(self):
         gaps = pd.Categorical([None if word == "lo" else word for word in WORDS], LEVELS[1:], ordered=True)
         with pytest.raises(InputError, match="missing for 6 of 24"):
@@ -166,7 +178,17 @@ class TestLabels:
 
 
 class TestNumbers:
-    @pytest.mark.parametrize("points", [X + 1j, sp.csr_array(X + 1j), pd.DataFrame(X + 1j)])
+    def test_masks_hold_in_fit_and_predict(self):
+        clf = GOATClassifier(LogisticRegression(), n_generated=0).fit(X, Y, sample_domain=np.repeat([0, 1], 12))
+        for masked in (np.ma.array(X, mask=X == 3), np.ma.array(X.astype(int), mask=X == 3)):
+            with pytest.raises(ValueError, match="NaN"):
+                clf.predict(masked)
+            with pytest.raises(ValueError, match="NaN"):
+                clf.fit(masked, Y)
+        with pytest.raises(InputError, match="NaN"):
+            Domain([np.ma.array([1.0, 2.0], mask=[True, False])])
+
+    @pytest.mark.parametrize("points", [X + 1j, (X + 1j).tolist(), sp.csr_array(X + 1j), pd.DataFrame(X + 1j)])
     def test_complex_numbers_are_refused(self, points):
         with pytest.raises(InputError, match="real numbers"):
             check_points(points)

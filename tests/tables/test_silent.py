@@ -145,6 +145,10 @@ class TestLabels:
         predicted = pd.read_parquet(tmp_path / "RUN" / "predictions.parquet")["prediction"]
         assert set(predicted.tolist()) == {base, base + 1}
 
+    def test_sparse_labels(self):
+        labels, _ = read_labels(pd.Series(pd.arrays.SparseArray(np.arange(40) % 2)), np.arange(40), "label")
+        assert labels.values.tolist() == [0, 1] * 20
+
     def test_files_of_which_one_has_gaps(self, tmp_path):
         table(label=np.resize([2**53, 2**53 + 1], N)).to_csv(tmp_path / "0.csv", index=False)
         table(label=pd.Series([1, None] * (N // 2), dtype="Int64")).to_csv(tmp_path / "1.csv", index=False)

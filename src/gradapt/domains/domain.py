@@ -205,6 +205,7 @@ def _as_samples(samples: Any, who: str, allow_missing: bool) -> Any:
             samples = _array(samples)
         except (TypeError, ValueError) as error:
             raise InputError(f"{who}: samples must form a table, {error}") from None
+        check_real(samples, f"{who}: samples")
         if samples.dtype.kind in "biu":
             samples = samples.astype(np.float64)
         values = samples if samples.dtype.kind == "f" else np.empty(0)
@@ -222,6 +223,7 @@ def _as_samples(samples: Any, who: str, allow_missing: bool) -> Any:
 
 def _array(samples: Any) -> NDArray[Any]:
     """Samples as an array; what a mask hides is missing, and so a number that is not one."""
-    masked = isinstance(samples, np.ma.MaskedArray) and samples.dtype.kind in "biu"
-    array = np.asarray(without_mask(samples))
+    plain = without_mask(samples)
+    array = np.asarray(plain)
+    masked = plain is not samples and isinstance(plain, np.ndarray) and plain.dtype.kind == "O"
     return array.astype(np.float64) if masked else array

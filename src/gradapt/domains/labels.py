@@ -53,7 +53,8 @@ def object_array(values: Any) -> NDArray[Any]:
     if isinstance(values, np.ndarray) and values.dtype.kind == "O":
         return values
     try:
-        items = list(values)
+        # pyarrow wraps each of its values.
+        items = values.to_pylist() if hasattr(values, "to_pylist") else list(values)
     except TypeError:
         raise InputError(f"one value for each sample is needed, got {values!r}") from None
     array = np.empty(len(items), dtype=object)

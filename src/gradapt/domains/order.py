@@ -81,6 +81,8 @@ def rank(values: Any, who: str, remedy: str = "use one sortable type, such as th
         return Ranked(np.asarray(inverse, dtype=np.int64), tuple(distinct))
     items = array.tolist()
     try:
+        if any(isinstance(item, complex) for item in items):
+            raise TypeError("complex numbers have no order")  # numpy would compare the real parts first
         ordered = sorted(set(items))
     except TypeError as error:
         raise InputError(f"the values of {who} cannot be put in order ({error}); {remedy}") from None

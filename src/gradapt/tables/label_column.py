@@ -61,6 +61,8 @@ def read_labels(
         guessed again from the labels of the source alone.
     """
     own = column.iloc[rows]
+    if isinstance(own.dtype, pd.SparseDtype):
+        own = pd.Series(own.to_numpy(), index=own.index)
     present = own.notna().to_numpy()
     if not present.any():
         raise InputError(
