@@ -16,6 +16,7 @@ __all__ = [
     "check_position",
     "check_same_features",
     "check_weights",
+    "without_mask",
 ]
 
 # Squares of larger values leave the range of float64 once they are summed.
@@ -28,14 +29,18 @@ def check_points(points: Any, name: str = "samples") -> Any:
     >>> check_points([[1, 2], [3, 4]]).dtype
     dtype('float64')
     """
+    check_real(points, name)
     if sp.issparse(points):
         matrix = sp.csr_array(points, dtype=np.float64)
         values = matrix.data
     else:
         try:
-            matrix = np.asarray(points)
+            matrix = np.asarray(without_mask(points))
+            check_real(matrix, name)
             if matrix.dtype != np.float32:
                 matrix = matrix.astype(np.float64, copy=False)
+        except InputError:
+            raise
         except (TypeError, ValueError) as error:
             raise InputError(
                 f"{name} must be numbers, got {_kind(points)} ({error}); encode other columns first, "
@@ -53,6 +58,38 @@ def check_points(points: Any, name: str = "samples") -> Any:
         raise InputError(f"{name} has no features (shape {matrix.shape})")
     check_finite(values, name)
     return matrix
+
+
+def check_real(values: Any, name: str) -> None:
+    """Raise where values are complex, dates or durations, which a cast to float would change without a word."""
+    kinds = [getattr(getattr(values, "dtype", None), "kind", "")]
+    if hasattr(values, "dtypes") and hasattr(values, "columns"):
+        kinds = [getattr(dtype, "kind", "") for dtype in values.dtypes]
+    if "c" in kinds or (hasattr(values, "is_complex") and callable(values.is_complex) and values.is_complex()):
+        raise InputError(f"{name} must be real numbers, got complex ones; give real and imaginary part as two columns")
+    if len(kinds) == 1 and kinds[0] in ("m", "M"):
+        raise InputError(
+            f"{name} must be numbers, got {_kind(values)}; say in which unit, for instance with astype(float)"
+        )
+
+
+def without_mask(values: Any) -> Any:
+    """The same values, those under the mask of a masked array as missing: NaN in numbers, None elsewhere.
+
+    >>> without_mask(np.ma.array([1.0, 2.0], mask=[False, True])).tolist()
+    [1.0, nan]
+    """
+    if isinstance(values, list | tuple) and any(isinstance(row, np.ma.MaskedArray) for row in values):
+        values = np.ma.stack(values)
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    if not np.ma.getmaskarray(values).any():
+        return values.data
+    if values.dtype.kind == "f":
+        return values.filled(np.nan)
+    hidden = np.array(values.data, dtype=object)
+    hidden[np.ma.getmaskarray(values)] = None
+    return hidden
 
 
 def check_finite(values: NDArray[Any], name: str) -> None:
@@ -95,7 +132,11 @@ def check_weights(weights: Any, n: int, name: str = "weights") -> NDArray[np.flo
     if weights is None:
         return np.full(n, 1.0 / n)
     try:
-        w = np.asarray(weights, dtype=np.float64)
+        plain = np.asarray(without_mask(weights))
+        check_real(plain, name)
+        w = np.asarray(plain, dtype=np.float64)
+    except InputError:
+        raise
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} must be numbers, got {_kind(weights)} ({error})") from None
     if w.shape != (n,):

@@ -143,3 +143,12 @@ def test_the_sentence_says_what_was_compared():
 def test_errors_name_the_remedy(candidates, options, words):
     with pytest.raises(InputError, match=words):
         score_candidates(candidates, **options)
+
+
+def test_a_single_labelled_class_is_not_scored_as_everything():
+    one = np.zeros(60, dtype=int)
+    scores = score_candidates({0: sure(one, 1.0), 1: sure(one, 0.9)}, np.eye(3)[one], share=1.0)
+    assert scores.values == pytest.approx({0: 1 / 3, 1: 0.3})
+    sentence = scores.sentence(np.array(["ant", "bee", "cow"]))
+    assert "no row was confidently labelled as class bee, cow" in sentence
+    assert "100.0 %" not in sentence

@@ -2,14 +2,16 @@
 
 import numpy as np
 import pytest
+from sklearn.cluster import KMeans
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from gradapt import DirectSelfTrainingClassifier, GOATClassifier, GradualSelfTrainingClassifier
 from gradapt.errors import InputError
+from gradapt.estimators import AdaptedClassifier
 from gradapt.methods import GOAT, GradualSelfTraining, SelfTraining
 from gradapt.paths import Transport
 
@@ -159,3 +161,12 @@ class TestOddButFine:
         X = np.array([[0.0], [1.0], [0.1], [1.1]])
         clf = method().fit(X, [0, 1, None, None], sample_domain=[0, 0, 1, 1])
         assert clf.predict(X).tolist() == [0, 1, 0, 1]
+
+
+@pytest.mark.parametrize("estimator", [Ridge(), make_pipeline(StandardScaler(), Ridge()), KMeans(), StandardScaler()])
+@pytest.mark.parametrize("classifier", [AdaptedClassifier, GOATClassifier, GradualSelfTrainingClassifier])
+def test_what_is_no_classifier_is_refused(estimator, classifier):
+    x, y, domain = np.arange(40.0)[:, None], np.arange(40) % 2, np.repeat([0, 1], 20)
+    for arguments in ({}, {"sample_domain": domain}):
+        with pytest.raises(InputError, match="not a classifier"):
+            classifier(estimator).fit(x, y, **arguments)

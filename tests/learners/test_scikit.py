@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.decomposition import PCA
-from sklearn.ensemble import GradientBoostingClassifier, RandomForestClassifier
+from sklearn.ensemble import GradientBoostingClassifier, HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, Perceptron, SGDClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier, NearestCentroid
@@ -9,9 +10,11 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from gradapt.errors import InputError
+from gradapt.errors import AdaptationWarning, InputError
 from gradapt.learners import Learner, ScikitLearner, as_learner
+from gradapt.learners.scikit import calm_threads
 
 
 @pytest.fixture
@@ -162,3 +165,52 @@ def test_a_model_may_bring_its_own_learner(data):
 
     assert as_learner(Own(), CLASSES).classes.tolist() == ["cow", "bee", "ant"]
     assert isinstance(as_learner(LogisticRegression(), CLASSES), ScikitLearner)
+
+
+class TestRarePseudoLabels:
+    def data(self):
+        rng = np.random.default_rng(0)
+        labels = np.array([0, 1] * 30 + [2])
+        return rng.normal(size=(61, 2)) + 3 * labels[:, None], labels
+
+    @pytest.mark.parametrize(
+        "model",
+        [
+            MLPClassifier((8,), max_iter=3, early_stopping=True, random_state=0),
+            HistGradientBoostingClassifier(max_iter=3, early_stopping=True, random_state=0),
+            SGDClassifier(early_stopping=True, random_state=0),
+        ],
+    )
+    @pytest.mark.parametrize("again", [False, True])
+    @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+    def test_a_single_sample_of_a_class_is_left_out_of_a_step(self, model, again):
+        x, labels = self.data()
+        learner = as_learner(model, np.array(["a", "b", "stray"]))
+        if again:
+            learner = learner.fit(x[:60], np.repeat([0, 1, 2], 20))
+        with pytest.warns(AdaptationWarning, match="single sample of class 'stray'"):
+            trained = (learner.refit if again else learner.fit)(x, labels)
+        assert trained.logits(x).shape == (61, 3)
+
+    def test_whatever_else_fails_names_the_classifier_and_the_class(self):
+        x, labels = self.data()
+        learner = as_learner(CalibratedClassifierCV(cv=5), np.arange(3))
+        with pytest.raises(
+            InputError, match=r"CalibratedClassifierCV could not be trained on 61 .* 1 are of class '2'"
+        ):
+            learner.fit(x, labels)
+
+
+def test_boosting_of_small_tables_uses_one_thread():
+    def most():
+        return max(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "openmp")
+
+    x = np.zeros((10, 2))
+    with threadpool_limits(2, user_api="openmp"):
+        with calm_threads(HistGradientBoostingClassifier(), x):
+            assert most() == 1
+        assert most() == 2
+        with calm_threads(make_pipeline(StandardScaler(), HistGradientBoostingClassifier()), x):
+            assert most() == 1
+        with calm_threads(LogisticRegression(), x):
+            assert most() == 2

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import gzip
+import os
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +48,16 @@ def _objects(frame: pd.DataFrame, seed: int) -> pd.Series:
 def _mixed_zones(frame: pd.DataFrame, seed: int) -> list[str]:
     zones = ["+00:00", "-05:00", "+09:30", "Z", ""]
     return [f"2024-{1 + k % 12:02d}-03T10:00:00{zones[k % 5]}" for k in range(len(frame))]
+
+
+def _levels(frame: pd.DataFrame, *, ordered: bool) -> pd.Categorical:
+    levels = ["lo", "mid", "hi", "top"]
+    return pd.Categorical([levels[k * 4 // len(frame)] for k in range(len(frame))], levels, ordered=ordered)
+
+
+def _later(frame: pd.DataFrame, word: str) -> pd.Series:
+    known = frame[ORDER] < 30
+    return frame[LABEL].astype(object).where(known, word)
 
 
 CHANGES = {
@@ -93,11 +105,42 @@ CHANGES = {
     "categories": _set("word", lambda frame, seed: frame["word"].astype("category")),
     "unicode names": lambda frame, seed: frame.rename(columns={"x": "größe 📏", "y": "  ", "word": "a,\"b'\n"}),
     "names like ours": lambda frame, seed: frame.rename(columns={"x": "prediction", "y": "row", "word": "pixel_0"}),
+    "ordered categories": _set(ORDER, lambda frame, seed: _levels(frame, ordered=True)),
+    "categories as an order": _set(ORDER, lambda frame, seed: _levels(frame, ordered=False)),
+    "huge whole order": _set(
+        ORDER, lambda frame, seed: np.arange(len(frame), dtype=np.uint64) // 20 + np.uint64(2**63)
+    ),
+    "order near 2**53": _set(ORDER, lambda frame, seed: 2**53 + np.arange(len(frame)) // 20),
+    "order of bytes": _set(ORDER, lambda frame, seed: [bytes([k // 20]) for k in range(len(frame))]),
+    "order of decimals": _set(ORDER, lambda frame, seed: [decimal.Decimal(k // 20) / 3 for k in range(len(frame))]),
+    "order of durations": _set(ORDER, lambda frame, seed: pd.to_timedelta(np.arange(len(frame)), "D")),
+    "order of records": _set(ORDER, lambda frame, seed: [{"a": k} for k in range(len(frame))]),
+    "order of times": _set(ORDER, lambda frame, seed: [datetime.time(k % 24) for k in range(len(frame))]),
+    "order far away": _set(ORDER, lambda frame, seed: [datetime.date(1 + 30 * k, 1, 1) for k in range(len(frame))]),
+    "tiny order": _set(ORDER, lambda frame, seed: frame[ORDER] * 5e-324),
+    "label of bytes": _set(LABEL, lambda frame, seed: [bytes([k % 3 * 100]) for k in range(len(frame))]),
+    "label of decimals": _set(LABEL, lambda frame, seed: [decimal.Decimal(k % 3) / 7 for k in range(len(frame))]),
+    "label of lists": _set(LABEL, lambda frame, seed: [[k % 2] for k in range(len(frame))]),
+    "label of records": _set(LABEL, lambda frame, seed: [{"a": k % 2} for k in range(len(frame))]),
+    "huge label": _set(LABEL, lambda frame, seed: np.arange(len(frame), dtype=np.uint64) % 2 + np.uint64(2**63)),
+    "beyond 64 bits": _set(LABEL, lambda frame, seed: [str(2**70 + k % 2) for k in range(len(frame))]),
+    "later labels in words": _set(LABEL, lambda frame, seed: _later(frame, "unknown")),
+    "later labels as formulas": _set(LABEL, lambda frame, seed: _later(frame, "=1+1")),
+    "labels as formulas": _set(LABEL, lambda frame, seed: frame[LABEL].map({0: "=1+1", 1: "@a"})),
+    "labels as markup": _set(LABEL, lambda frame, seed: frame[LABEL].map({0: "[/bold]", 1: "<script>"})),
+    "label in categories": _set(LABEL, lambda frame, seed: frame[LABEL].map({0: "u", 1: "v"}).astype("category")),
+    "decimal commas": _set("x", lambda frame, seed: frame["x"].map(lambda v: f"{v:.3f}".replace(".", ","))),
+    "complex": _set("y", lambda frame, seed: [complex(k, 1) for k in range(len(frame))]),
+    "periods": _set("y", lambda frame, seed: pd.period_range("2020-01", periods=len(frame), freq="M").astype(str)),
+    "names in markup": lambda frame, seed: frame.rename(columns={"x": "[/bold]", "y": "<b>", "word": "=1|`"}),
+    "surrogates": _set("word", lambda frame, seed: ["a\u202eb\x00\x1b[31m"] * len(frame)),
     "many rows alike": lambda frame, seed: frame.assign(x=0.0, y=0.0, word="a"),
 }
+# The first three hold the table whole.
 FILES = [
     "csv",
     "parquet",
+    "gzip",
     "repeated names",
     "cut parquet",
     "noise",
@@ -105,6 +148,9 @@ FILES = [
     "binary csv",
     "ragged csv",
     "wrong ending",
+    "cut gzip",
+    "damaged parquet",
+    "pipe",
 ]
 
 
@@ -125,7 +171,7 @@ def malformed(draw: st.DrawFn) -> tuple[pd.DataFrame, str, list[str], int]:
 
 def write(frame: pd.DataFrame, kind: str, folder: Path) -> Path:
     """Write the frame the way ``kind`` says; falls back to CSV where Parquet cannot hold it."""
-    if kind in ("parquet", "cut parquet"):
+    if kind in ("parquet", "cut parquet", "damaged parquet"):
         path = folder / "table.parquet"
         try:
             frame.to_parquet(path)
@@ -133,9 +179,21 @@ def write(frame: pd.DataFrame, kind: str, folder: Path) -> Path:
             return write(frame, "csv", folder)
         if kind == "cut parquet":
             path.write_bytes(path.read_bytes()[: -max(1, path.stat().st_size // 3)])
+        if kind == "damaged parquet":
+            content = bytearray(path.read_bytes())
+            for place in np.random.default_rng(len(content)).integers(4, len(content) - 8, 5):
+                content[place] ^= 255
+            path.write_bytes(content)
+        return path
+    if kind == "pipe":
+        os.mkfifo(folder / "table.csv")
+        return folder / "table.csv"
+    if kind in ("gzip", "cut gzip"):
+        path, packed = folder / "table.csv.gz", gzip.compress(frame.to_csv(index=False).encode(errors="replace"))
+        path.write_bytes(packed if kind == "gzip" else packed[: len(packed) // 2])
         return path
     path = folder / ("table.xyz" if kind == "wrong ending" else "table.csv")
-    text = frame.to_csv(index=False).encode()
+    text = frame.to_csv(index=False).encode(errors="replace")
     head, _, rest = text.partition(b"\n")
     path.write_bytes(
         {

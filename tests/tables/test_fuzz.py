@@ -16,9 +16,10 @@ from hypothesis import given, settings
 from gradapt.cli import main
 from gradapt.tables import load_run
 
-_spec = importlib.util.spec_from_file_location("malformed", Path(__file__).with_name("malformed.py"))
-malformed = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(malformed)
+_spec = importlib.util.spec_from_file_location("fuzz_long", Path(__file__).with_name("fuzz_long.py"))
+fuzz_long = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(fuzz_long)
+malformed = fuzz_long.malformed
 
 
 def run(arguments):
@@ -55,12 +56,11 @@ def verify(code, stderr, folder, run_folder):
     assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == []
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-def test_500_malformed_tables():
+def fuzz(n_cases):
+    """So many malformed tables through `adapt`; returns the exit codes."""
     codes = []
 
-    @settings(max_examples=500)
+    @settings(max_examples=n_cases)
     @given(case=malformed.malformed())
     def one(case):
         frame, kind, _, seed = case
@@ -76,9 +76,39 @@ def test_500_malformed_tables():
             verify(code, stderr, folder, folder / "RUN")
 
     one()
+    return codes
+
+
+@pytest.mark.timeout(300)
+def test_malformed_tables():
+    codes = fuzz(40)
+    assert {0, 1} <= set(codes)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_500_malformed_tables():
+    codes = fuzz(500)
     # Both ends are reached: many tables are refused, and a good part is used in spite of what is wrong with it.
     assert codes.count(0) >= 25
     assert codes.count(1) >= 100
+
+
+@pytest.mark.parametrize("seed", range(0, 20_000, 2_000))
+def test_check_adapt_and_predict_of_malformed_tables(seed):
+    counts, complaints = fuzz_long.case(seed)
+    assert complaints == []
+    assert counts
+
+
+def test_the_long_fuzzer_notices_what_is_wrong():
+    assert fuzz_long.complaint(0, "") == ""
+    assert fuzz_long.complaint(1, "gradapt: no\n") == ""
+    assert fuzz_long.complaint(0, "gradapt: warning: a\ngradapt: warning: b\n") == ""
+    assert fuzz_long.complaint(1, "Traceback (most recent call last)")
+    assert fuzz_long.complaint(1, "gradapt: unexpected KeyError: 1 (please report it)")
+    assert fuzz_long.complaint(1, "gradapt: one\ngradapt: two\n")
+    assert fuzz_long.complaint(-11, "")
 
 
 @pytest.mark.slow

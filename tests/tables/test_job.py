@@ -51,7 +51,7 @@ def test_a_gradual_shift_is_followed(result):
     assert result.kept == "adapted"
     assert result.trusted
     assert (result.predictions["prediction"] == truth).mean() > 0.95
-    assert list(result.predictions.columns) == ["row", "prediction", "predicted_probability"]
+    assert list(result.predictions.columns) == ["row", "prediction", "predicted_probability", "imputed_columns"]
 
 
 def test_labels_after_the_first_window_change_nothing(result):

@@ -30,7 +30,8 @@ class Scores:
     ----------
     values : dict
         Score of each candidate between 0 and 1: the mean probability that it gives to the
-        pseudo-labels of the validation rows, every class counting the same.
+        pseudo-labels of the validation rows, every class counting the same; a class without a
+        validation row counts as 0.
     best : int
         The candidate with the highest score; of equal ones the smallest.
     rows : int array
@@ -116,9 +117,13 @@ def score_candidates(
 
 
 def _score(probabilities: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
-    """Mean probability of the labels, first over each class: of K labelled classes one alone earns at most 1 / K."""
+    """Mean probability of the labels, first over each class: of K classes one alone earns at most 1 / K.
+
+    A class that no row is labelled as earns nothing, for any candidate: it does not change who is best, and nobody is
+    said to be right about everything on the word of a single class.
+    """
     given = probabilities[np.arange(len(labels)), labels]
-    return float(np.mean([given[labels == label].mean() for label in np.unique(labels)]))
+    return float(sum(given[labels == label].mean() for label in np.unique(labels)) / probabilities.shape[1])
 
 
 def _confident(confidence: NDArray[np.float64], labels: NDArray[np.int64], share: float) -> NDArray[np.int64]:

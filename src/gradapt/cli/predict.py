@@ -5,11 +5,15 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from gradapt.cli.check_text import show_warnings
 from gradapt.cli.parsing import Fail, need_tables
 
 __all__ = ["HELP", "declare", "run"]
 
-HELP = "Predict the rows of a new table: row, prediction, predicted_probability."
+HELP = """Predict the rows of a new table: row, prediction, predicted_probability, imputed_columns.
+
+Refuses a table in which a column that the model uses cannot be read in most rows; where that is so in some rows, they
+are counted on stderr and marked in imputed_columns."""
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -19,17 +23,30 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "tables", nargs="+", type=Path, metavar="NEW", help="CSV or Parquet files with the same columns"
     )
     parser.add_argument("--out", "-o", type=Path, required=True, help="Parquet or CSV file to write")
+    parser.add_argument(
+        "--raw-text",
+        action="store_true",
+        help="write labels to CSV as they are; by default those that a spreadsheet would run as a formula "
+        "(=, +, -, @ in front) get an apostrophe",
+    )
 
 
 def run(chosen: argparse.Namespace, fail: Fail) -> int:
     """Predict and write."""
     need_tables("predict")
     from gradapt.tables import load_run, open_table
+    from gradapt.tables.checked import recorded
+    from gradapt.tables.csv_file import without_formulas
     from gradapt.tables.folder import check_predictions_path, write_predictions
 
     check_predictions_path(chosen.out)
     predictor = load_run(chosen.run).predictor
-    predictions = predictor.predict_table(open_table(chosen.tables))
+    table = open_table(chosen.tables)
+    with recorded() as messages:
+        predictions = predictor.predict_table(table)
+    show_warnings(messages)
+    if chosen.out.suffix == ".csv" and not chosen.raw_text:
+        predictions = without_formulas(predictions)
     write_predictions(predictions, chosen.out)
     print(f"{len(predictions)} predictions: {chosen.out}")
     return 0

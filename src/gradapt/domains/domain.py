@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gradapt.checks import check_finite, check_points, check_weights
-from gradapt.domains.labels import is_missing, plain_labels
+from gradapt.checks import check_finite, check_points, check_real, check_weights, without_mask
+from gradapt.domains.labels import as_labels, check_classes, is_missing, plain_labels
 from gradapt.domains.samples import Interpolated, is_frame, is_tensor, some_rows, take_rows
 from gradapt.errors import InputError
 
@@ -52,7 +52,7 @@ class Domain:
         n = int(samples.shape[0])
         labels = self.labels
         if labels is not None:
-            labels = plain_labels(np.asarray(labels))
+            labels = plain_labels(as_labels(labels))
             if labels.shape != (n,):
                 raise InputError(
                     f"{self._who} has {n} samples but labels of shape {labels.shape}; give one label per sample"
@@ -158,6 +158,7 @@ class LabelledDomain(Domain):
                 f"{int(missing.sum())} of {len(self)} labels are missing in the source ({self._who}); "
                 "drop these rows or label them"
             )
+        check_classes(self.labels, f"the source ({self._who})")
 
     @classmethod
     def of(cls, domain: Domain) -> LabelledDomain:
@@ -189,6 +190,7 @@ class LabelledDomain(Domain):
 def _as_samples(samples: Any, who: str, allow_missing: bool) -> Any:
     if isinstance(samples, Interpolated):
         return samples  # both of its ends were checked
+    check_real(samples, f"{who}: samples")
     if is_tensor(samples):
         values: Any = np.empty(0)
         if not allow_missing and not bool(samples.isfinite().all()):
@@ -200,9 +202,10 @@ def _as_samples(samples: Any, who: str, allow_missing: bool) -> Any:
         values = np.empty(0)  # its columns are the pipeline's business
     else:
         try:
-            samples = np.asarray(samples)
-        except ValueError as error:
+            samples = _array(samples)
+        except (TypeError, ValueError) as error:
             raise InputError(f"{who}: samples must form a table, {error}") from None
+        check_real(samples, f"{who}: samples")
         if samples.dtype.kind in "biu":
             samples = samples.astype(np.float64)
         values = samples if samples.dtype.kind == "f" else np.empty(0)
@@ -216,3 +219,11 @@ def _as_samples(samples: Any, who: str, allow_missing: bool) -> Any:
     if not allow_missing:
         check_finite(values, f"{who}: samples")
     return samples
+
+
+def _array(samples: Any) -> NDArray[Any]:
+    """Samples as an array; what a mask hides is missing, and so a number that is not one."""
+    plain = without_mask(samples)
+    array = np.asarray(plain)
+    masked = plain is not samples and isinstance(plain, np.ndarray) and plain.dtype.kind == "O"
+    return array.astype(np.float64) if masked else array

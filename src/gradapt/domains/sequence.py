@@ -10,7 +10,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gradapt.domains.domain import Domain, LabelledDomain
-from gradapt.domains.labels import is_missing
+from gradapt.domains.labels import as_labels, is_missing
+from gradapt.domains.order import order_values, rank, value_name
 from gradapt.domains.samples import take_rows
 from gradapt.errors import InputError
 
@@ -61,8 +62,13 @@ class DomainSequence(Sequence[Domain]):
         The lowest value marks the labelled source, the highest the target. Labels of
         the other domains are kept if all are present; use `masked` to drop them.
         """
-        n = X.shape[0] if hasattr(X, "shape") else len(X)
-        X = X if hasattr(X, "shape") else np.asarray(X)
+        try:
+            X = X if hasattr(X, "shape") else np.asarray(X)
+        except ValueError as error:
+            raise InputError(f"X must form a table, {error}") from None
+        # Not every sparse format can hand out rows.
+        X = sp.csr_array(X) if sp.issparse(X) else X
+        n = X.shape[0]
         order = sorted_domains(sample_domain, n)
         labels = _check_length(y, n, "y")
         weights = None if sample_weight is None else _check_length(sample_weight, n, "sample_weight")
@@ -101,6 +107,8 @@ class DomainSequence(Sequence[Domain]):
         else:
             X = np.concatenate([np.asarray(domain.samples) for domain in self._domains])
         labels = [np.full(len(d), None, dtype=object) if d.labels is None else d.labels for d in self._domains]
+        if len({own.dtype.kind for own in labels}) > 1:
+            labels = [own.astype(object) for own in labels]  # side by side, numbers and words would all become words
         return X, np.concatenate(labels), np.repeat(np.arange(len(self)), [len(d) for d in self._domains])
 
     @property
@@ -156,41 +164,22 @@ class DomainSequence(Sequence[Domain]):
 
 def sorted_domains(sample_domain: Any, n: int) -> list[tuple[str, NDArray[np.int64]]]:
     """Names of the domains in ascending order, each with the rows that belong to it."""
-    values = np.asarray(sample_domain)
-    if values.dtype.kind == "O" or not hasattr(sample_domain, "dtype"):
-        values = _mixed_array(sample_domain)
-    values = _check_length(values, n, "sample_domain")
-    missing = is_missing(values)
-    if missing.any():
-        raise InputError(f"sample_domain is missing for {int(missing.sum())} of {n} samples; drop them or fill it in")
-    try:
-        distinct = sorted(set(values.tolist()))
-    except TypeError as error:
+    order = rank(order_values(sample_domain, n, "sample_domain"), "sample_domain")
+    used = order.used
+    if len(used) < 2:
         raise InputError(
-            f"the values of sample_domain cannot be put in order ({error}); use one sortable type, such as the year"
-        ) from None
-    if len(distinct) < 2:
-        raise InputError(
-            f"sample_domain has the single value {distinct[0]!r}; adaptation needs a source and a target. "
-            "To fit without adaptation leave sample_domain out"
+            f"sample_domain has the single value {value_name(order.values[used[0]])!r}; adaptation needs a source and "
+            "a target. To fit without adaptation leave sample_domain out"
         )
-    place = {value: number for number, value in enumerate(distinct)}
-    numbers = np.array([place[value] for value in values.tolist()])
-    return [(str(value), np.flatnonzero(numbers == place[value])) for value in distinct]
-
-
-def _mixed_array(values: Any) -> NDArray[Any]:
-    # np.asarray would turn [1, "a"] into text and hide that it cannot be ordered.
-    items = list(values)
-    array = np.empty(len(items), dtype=object)
-    array[:] = items
-    return array
+    sizes = np.bincount(order.ranks)[used]
+    parts = np.split(np.argsort(order.ranks, kind="stable"), np.cumsum(sizes)[:-1])
+    return [(value_name(order.values[place]), rows) for place, rows in zip(used, parts, strict=True)]
 
 
 def _check_length(values: Any, n: int, name: str) -> NDArray[Any]:
     if values is None:
         raise InputError(f"{name} is None; give one entry per sample (labels are needed for the source only)")
-    array = np.asarray(values)
+    array = as_labels(values)
     if array.shape == (n, 1):
         array = array.ravel()
     if array.shape != (n,):

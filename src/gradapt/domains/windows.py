@@ -5,6 +5,7 @@ Windows are frozen values: `ByValue()`, `ByQuantile(n)`, `ByCount(size)`, `ByEdg
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -13,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradapt.domains.domain import Domain
-from gradapt.domains.labels import is_missing
+from gradapt.domains.labels import is_missing, object_array
+from gradapt.domains.order import category_ranks, rank, value_name
 from gradapt.domains.sequence import DomainSequence, sorted_domains
 from gradapt.errors import InputError
 from gradapt.extras import need
@@ -117,14 +119,12 @@ def from_table(
     features = frame.drop([column for column in (label, order, weight) if column is not None])
     if not features.columns:
         raise InputError("the table has no feature column besides label and order")
-    times = _column(frame, order)
-    labels = _column(frame, label)
-    weights = None if weight is None else _column(frame, weight)
-    if is_missing(times).any():
-        raise InputError(f"column {order!r} is missing in {int(is_missing(times).sum())} rows; drop or fill them")
+    groups = _cut_column(frame[order], ByQuantile() if windows is None else windows, f"column {order!r}")
+    labels = _column(frame[label])
+    weights = None if weight is None else _column(frame[weight])
     samples = _feature_samples(features)
     domains: list[Domain] = []
-    for name, rows in (ByQuantile() if windows is None else windows).cut(times):
+    for name, rows in groups:
         own = labels[rows]
         domains.append(
             Domain(
@@ -144,20 +144,34 @@ def _feature_samples(features: Any) -> NDArray[np.float64] | None:
     return None
 
 
-def _column(frame: Any, name: str) -> NDArray[Any]:
-    values = np.asarray(frame[name].to_numpy())
-    if values.dtype.kind == "f" and len(values) and np.isfinite(values[~np.isnan(values)]).all():
-        whole = values[~np.isnan(values)]
-        # Integer labels with gaps arrive as floats; give them their type back where nothing is missing.
-        if len(whole) == len(values) and str(frame.schema[name]).startswith("Int"):
-            return values.astype(np.int64)
-    return values
+def _column(series: Any) -> NDArray[Any]:
+    """A column as an array; whole numbers beside gaps stay whole numbers, and 2**53 + 1 stays what it is."""
+    if series.dtype.is_integer() and series.null_count():
+        return object_array(series.to_list())
+    return np.asarray(series.to_numpy())
+
+
+def _cut_column(series: Any, windows: Windows, who: str) -> Cut:
+    """Cut along a column; what numpy does not order as it should is cut along its ranks."""
+    native = series.to_native()
+    ranks = category_ranks(native)
+    values = _column(series)
+    missing = is_missing(values) if ranks is None else ranks[0] < 0
+    if missing.any():
+        raise InputError(f"{who} is missing in {int(missing.sum())} rows; drop or fill them")
+    if ranks is None and values.dtype.kind in "biufmM":
+        return windows.cut(values)
+    remedy = "choose a column of numbers, dates, words or ordered categories"
+    order = rank(native if ranks is not None else object_array(values), who, remedy)
+    if isinstance(windows, ByEdges):
+        windows = ByEdges([order.place(edge) for edge in windows.edges])
+    return [(order.span(rows), rows) for _, rows in windows.cut(order.ranks)]
 
 
 def _cut_at(order: NDArray[Any], starts: list[Any]) -> Cut:
     """Rows grouped by how many of the starting values they have reached."""
     try:
-        number = np.searchsorted(np.array(sorted(set(starts))), order, side="right")
+        number = _reached(order, starts)
     except TypeError as error:
         raise InputError(f"the order column cannot be compared with the edges {starts!r} ({error})") from None
     groups = [np.flatnonzero(number == i) for i in np.unique(number)]
@@ -169,9 +183,18 @@ def _cut_at(order: NDArray[Any], starts: list[Any]) -> Cut:
     return [(_span(order, rows), rows) for rows in groups]
 
 
+def _reached(order: NDArray[Any], starts: list[Any]) -> NDArray[np.int64]:
+    if order.dtype.kind not in "iu":
+        return np.asarray(np.searchsorted(np.array(sorted(set(starts))), order, side="right"))
+    # Compared as Python's numbers: numpy would bring signed, unsigned and float ones to floats first.
+    edges = sorted({start.item() if isinstance(start, np.generic) else start for start in starts})
+    distinct, inverse = np.unique(order, return_inverse=True)
+    return np.array([bisect_right(edges, value) for value in distinct.tolist()], dtype=np.int64)[inverse]
+
+
 def _span(order: NDArray[Any], rows: NDArray[np.int64]) -> str:
     low, high = order[rows].min(), order[rows].max()
-    return str(low) if low == high else f"{low}..{high}"
+    return value_name(low) if low == high else f"{value_name(low)}..{value_name(high)}"
 
 
 def _check_at_least(value: int, least: int, name: str) -> None:

@@ -14,11 +14,12 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from gradapt.checks import without_mask
 from gradapt.choice import ChosenGOAT
 from gradapt.domains import DomainSequence
 from gradapt.errors import AdaptationWarning, InputError
 from gradapt.learners import Learner, as_learner
-from gradapt.learners.scikit import fit_weighted
+from gradapt.learners.scikit import check_classifier, fit_weighted
 from gradapt.learners.seeding import seed_open
 from gradapt.methods import GOAT, Adaptation, Method, OnStep, SourceOnly, StepRecord
 from gradapt.seeds import as_seed
@@ -123,6 +124,8 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         sample_weight : array-like of shape (n_samples,), optional
         """
         if sample_domain is None:
+            check_classifier(self._template())
+            X = _unmasked(X)
             estimator = fit_weighted(self._template(), X, y, sample_weight)
             return self._fitted(estimator, estimator, estimator.classes_, X)
         sequence = DomainSequence.from_samples(
@@ -263,11 +266,18 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
 
     def _checked(self, X: Any) -> Any:
         check_is_fitted(self, "estimator_")
+        X = _unmasked(X)
         if hasattr(X, "columns"):
             validate_data(self, X, skip_check_array=True, reset=False)
             if self._on_matrices_:
                 return np.asarray(X)
         return X
+
+
+def _unmasked(X: Any) -> Any:
+    """scikit-learn looks at what lies under a mask; here it is missing."""
+    plain = without_mask(X)
+    return X if plain is X else np.asarray(plain, dtype=np.float64)
 
 
 def _check_adaptable(sequence: DomainSequence) -> NDArray[Any]:

@@ -76,6 +76,7 @@ def as_learner(estimator: Any, classes: NDArray[Any]) -> Learner:
                 f"{type(estimator).__name__}.make_learner must return a Learner, got {type(learner).__name__}"
             )
         return learner
-    from gradapt.learners.scikit import ScikitLearner
+    from gradapt.learners.scikit import ScikitLearner, check_classifier
 
+    check_classifier(estimator)
     return ScikitLearner(estimator, classes)

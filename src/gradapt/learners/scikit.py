@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.base import clone, is_clusterer, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
 from gradapt.domains import take_rows
-from gradapt.errors import InputError
+from gradapt.errors import AdaptationWarning, InputError
 
-__all__ = ["ScikitLearner", "fit_weighted"]
+__all__ = ["ScikitLearner", "calm_threads", "check_classifier", "fit_weighted"]
 
+# With fewer values than this, threads wait more than they work.
+_FEW_VALUES = 5e6
+Training = tuple[Any, NDArray[Any], "NDArray[np.float64] | None"]
 # Probabilities below this are as good as zero; their logarithm stays finite.
 _LEAST_PROBABILITY = 1e-12
 
@@ -42,17 +49,17 @@ class ScikitLearner:
         return bool(has_fit_parameter(_last_step(self.estimator), "sample_weight"))
 
     def fit(self, samples: Any, labels: NDArray[Any], weights: NDArray[np.float64] | None = None) -> Self:
-        return self._trained(clone(self.estimator), samples, labels, weights)
+        return self._trained(clone(self.estimator), *self._usable(samples, labels, weights))
 
     def refit(self, samples: Any, labels: NDArray[Any], weights: NDArray[np.float64] | None = None) -> Self:
         model = self.estimator
-        present = labels if labels.ndim == 1 else np.flatnonzero((labels > 0).any(axis=0))
-        if not (_continues(model) and set(self.classes[present]) == set(model.classes_)):
-            return self.fit(samples, labels, weights)
-        return self._trained(_copy_with_state(model), samples, labels, weights)
+        samples, labels, weights = self._usable(samples, labels, weights)
+        goes_on = _continues(model) and set(self.classes[labels]) == set(model.classes_)
+        return self._trained(_copy_with_state(model) if goes_on else clone(model), samples, labels, weights)
 
     def logits(self, samples: Any) -> NDArray[np.float64]:
-        scores = _log_probabilities(self.estimator, samples)
+        with calm_threads(self.estimator, samples):
+            scores = _log_probabilities(self.estimator, samples)
         if not np.isfinite(scores).all():
             raise InputError(
                 f"{type(_last_step(self.estimator)).__name__} gave scores that are not finite; "
@@ -83,13 +90,54 @@ class ScikitLearner:
         steps = [*self.estimator.steps[:-1], (name, head.estimator)]
         return replace(self, estimator=Pipeline(steps, memory=self.estimator.memory))
 
-    def _trained(self, model: Any, samples: Any, labels: NDArray[Any], weights: NDArray[np.float64] | None) -> Self:
+    def _usable(self, samples: Any, labels: NDArray[Any], weights: NDArray[np.float64] | None) -> Training:
+        """Samples with one class each, none of which the classifier would stumble over."""
         if labels.ndim == 2:
             samples, labels, weights = _spread_soft_labels(samples, labels, weights)
+        counts = np.bincount(labels, minlength=len(self.classes))
+        if not _holds_out(self.estimator, len(labels)) or not (counts == 1).any() or (counts > 1).sum() < 2:
+            return samples, labels, weights
+        # A class with a single sample, such as one stray pseudo-label, cannot be in both parts of a split.
+        single = ", ".join(repr(str(name)) for name in self.classes[counts == 1])
+        warnings.warn(
+            f"{type(_last_step(self.estimator)).__name__} stops early on held-out samples and needs two of each class; "
+            f"a step left out the single sample of class {single}: early_stopping=False would keep it",
+            AdaptationWarning,
+            stacklevel=4,
+        )
+        kept = np.flatnonzero(counts[labels] > 1)
+        return take_rows(samples, kept), labels[kept], None if weights is None else weights[kept]
+
+    def _trained(self, model: Any, samples: Any, labels: NDArray[Any], weights: NDArray[np.float64] | None) -> Self:
         if weights is not None:
             # scikit-learn's regularisation assumes weights of mean 1.
             weights = weights * (len(weights) / weights.sum())
-        return replace(self, estimator=fit_weighted(model, samples, self.classes[labels], weights))
+        try:
+            with calm_threads(model, samples):
+                fitted = fit_weighted(model, samples, self.classes[labels], weights)
+        except InputError:
+            raise
+        except ValueError as error:
+            counts = np.bincount(labels, minlength=len(self.classes))
+            fewest = int(counts.argmin())
+            raise InputError(
+                f"{type(_last_step(model)).__name__} could not be trained on {len(labels)} samples, of which "
+                f"{counts[fewest]} are of class {str(self.classes[fewest])!r} ({error}); "
+                "widen the windows or choose another classifier"
+            ) from error
+        return replace(self, estimator=fitted)
+
+
+def check_classifier(estimator: Any) -> None:
+    """Raise where an estimator predicts numbers, finds clusters or only transforms: it would never have classes."""
+    last = _last_step(estimator)
+    wrong = [word for word, check in (("regressor", is_regressor), ("cluster model", is_clusterer)) if check(estimator)]
+    if not wrong and not hasattr(last, "predict"):
+        wrong = ["estimator without predict"]
+    if wrong:
+        raise InputError(
+            f"{type(last).__name__} is a {wrong[0]}, not a classifier; give a classifier such as LogisticRegression()"
+        )
 
 
 def fit_weighted(model: Any, samples: Any, labels: Any, weights: Any) -> Any:
@@ -143,6 +191,34 @@ def _log_probabilities(model: Any, samples: Any) -> NDArray[np.float64]:
 def _log_sum_exp(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     top = scores.max(axis=1, keepdims=True)
     return np.asarray(top + np.log(np.exp(scores - top).sum(axis=1, keepdims=True)))
+
+
+@contextmanager
+def calm_threads(model: Any, samples: Any) -> Iterator[None]:
+    """One thread for boosting on small tables.
+
+    Its threads wait for each other after every few thousand values, and a core that is busy elsewhere keeps all of
+    them waiting: a hundred times longer than one thread takes.
+    """
+    small = np.prod([float(size) for size in getattr(samples, "shape", ())]) < _FEW_VALUES
+    if not small or not type(_last_step(model)).__name__.startswith("HistGradientBoosting"):
+        yield
+        return
+    with _controller().limit(limits=1, user_api="openmp"):
+        yield
+
+
+@cache
+def _controller() -> Any:
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def _holds_out(model: Any, n_samples: int) -> bool:
+    """Whether training splits off samples of each class to stop early."""
+    asked = getattr(_last_step(model), "early_stopping", False)
+    return n_samples > 10_000 if asked == "auto" else bool(asked)
 
 
 def _has_encoder(model: Any) -> bool:

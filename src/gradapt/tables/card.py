@@ -17,16 +17,16 @@ def model_card(summary: dict[str, Any]) -> str:
     """
     data, config = summary["data"], summary["config"]
     lines = [
-        f"# Classifier of `{data['label']}`",
+        f"# Classifier of {_code(data['label'])}",
         "",
         f"Made by gradapt {summary['gradapt']} on {summary['created']}. Kept: the **{summary['kept']} model**.",
-        f"{summary['kept_reason']}.",
+        f"{_text(summary['kept_reason'])}.",
         "",
         "## How far to trust it",
         "",
         f"The check before adapting said: **{summary['verdict']['decision']}**.",
         "",
-        *(f"- {reason}" for reason in summary["verdict"]["reasons"]),
+        *(f"- {_text(reason)}" for reason in summary["verdict"]["reasons"]),
         "",
         "| model | estimated accuracy on today's rows | 95 % interval | estimator |",
         "|---|---|---|---|",
@@ -36,27 +36,27 @@ def model_card(summary: dict[str, Any]) -> str:
         "",
         "## Data",
         "",
-        *(f"- {file['name']}: {file['rows']} rows, sha256 `{file['sha256']}`" for file in data["files"]),
-        f"- classes: {', '.join(data['classes'])}",
-        f"- ordered by `{data['order']}`, labelled first window, {data['n_target']} rows predicted in the last",
-        *(f"- {sentence}" for sentence in summary["sampled"]),
+        *(f"- {_text(file['name'])}: {file['rows']} rows, sha256 `{file['sha256']}`" for file in data["files"]),
+        f"- classes: {_text(', '.join(data['classes']))}",
+        f"- ordered by {_code(data['order'])}, labelled first window, {data['n_target']} rows predicted in the last",
+        *(f"- {_text(sentence)}" for sentence in summary["sampled"]),
         "",
         "## Columns",
         "",
         "| column | used as | remark |",
         "|---|---|---|",
-        *(f"| {_cell(c['column'])} | {c['kind']} | {_cell(c['note'])} |" for c in summary["preprocessing"][:200]),
+        *(f"| {_text(c['column'])} | {c['kind']} | {_text(c['note'])} |" for c in summary["preprocessing"][:200]),
         "",
         "## Configuration",
         "",
-        *(f"- {key}: `{value}`" for key, value in config.items()),
+        *(f"- {key}: {_code(str(value))}" for key, value in config.items()),
         f"- seed: {summary['seed']}",
         "",
         "## Use",
         "",
         "```sh",
         "gradapt predict RUN/ NEW.parquet -o OUT.parquet",
-        *([summary["redo"]] if summary["redo"] else []),
+        *_command(summary["redo"]),
         "```",
         "",
         "Not meant for: rows from a world unlike the last window; decisions that need a measured accuracy.",
@@ -70,5 +70,21 @@ def _accuracy_row(name: str, estimate: dict[str, Any]) -> str:
     return f"| {name} | {100 * estimate['estimate']:.1f} % | {interval} | {remark} |"
 
 
-def _cell(text: str) -> str:
-    return text.replace("|", "\\|").replace("\n", " ")
+def _text(text: str) -> str:
+    """Names and values of the user's on one line, without HTML or Markdown of their own."""
+    plain = " ".join(text.split())
+    for sign, name in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("`", "&#96;"), ("|", "&#124;"), ("[", "&#91;")):
+        plain = plain.replace(sign, name)
+    return plain
+
+
+def _code(text: str) -> str:
+    """The same, marked. A span of code would show the escapes, and end at a backtick in a name."""
+    return f"**{_text(text)}**"
+
+
+def _command(redo: str) -> list[str]:
+    """The command that does it again, unless a name in it could leave the block of code."""
+    if not redo:
+        return []
+    return ["# the command of this run: result.json, under redo"] if set(redo) & set("<>`&\n") else [redo]

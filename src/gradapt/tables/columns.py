@@ -24,6 +24,8 @@ _LARGEST = 1e100
 _MOSTLY = 0.95
 _DATE_PARTS = ("month", "weekday", "hour")
 _TRUE, _FALSE = frozenset({"true", "yes", "t", "y"}), frozenset({"false", "no", "f", "n"})
+# How truth values are written once a column of them has become numbers.
+_ONE, _ZERO = frozenset({"1", "1.0"}), frozenset({"0", "0.0"})
 
 
 class Kind(Enum):
@@ -176,10 +178,13 @@ def _numbers(values: pd.Series) -> NDArray[np.float64]:
 
 
 def _booleans(values: pd.Series) -> NDArray[np.float64]:
-    if pd.api.types.is_bool_dtype(values.dtype) or values.dtype.kind in "iuf":
+    if pd.api.types.is_bool_dtype(values.dtype):
         return values.to_numpy(np.float64, na_value=np.nan)
+    if values.dtype.kind in "iuf":
+        numbers = values.to_numpy(np.float64, na_value=np.nan)
+        return np.where((numbers == 0) | (numbers == 1), numbers, np.nan)
     words = values.astype(object).map(lambda value: str(value).strip().lower())
-    return np.where(words.isin(_TRUE), 1.0, np.where(words.isin(_FALSE), 0.0, np.nan))
+    return np.where(words.isin(_TRUE | _ONE), 1.0, np.where(words.isin(_FALSE | _ZERO), 0.0, np.nan))
 
 
 def _words(values: pd.Series) -> NDArray[np.object_]:

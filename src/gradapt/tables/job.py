@@ -133,7 +133,9 @@ def adapt_checked(checked: Checked, progress: Progress | None = None) -> Result:
         predictor = Predictor(prepared.plans, prepared.preprocessing, model.estimator, prepared.boolean)
         rows = prepared.windows[-1].rows
         report("predict", 0, len(rows))
-        predictions = predictor.predict_table(checked.table, rows, lambda done: report("predict", done, len(rows)))
+        predictions = predictor.predict_table(
+            checked.table, rows, lambda done: report("predict", done, len(rows)), training=True
+        )
     told = tuple(dict.fromkeys([*checked.warnings, *messages]))
     return Result(checked, adaptation, path, choice, decision, predictor, predictions, told)
 

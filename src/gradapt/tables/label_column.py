@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from gradapt.domains.labels import plain_labels
+from gradapt.domains.order import value_name
 from gradapt.errors import InputError
+from gradapt.tables.windowing import exact_number
 
 __all__ = ["Labels", "read_labels"]
 
@@ -38,7 +43,9 @@ class Labels:
     boolean: bool
 
 
-def read_labels(column: pd.Series, rows: NDArray[np.int64], who: str) -> tuple[Labels, list[str]]:
+def read_labels(
+    column: pd.Series, rows: NDArray[np.int64], who: str, *, guessed: bool = False
+) -> tuple[Labels, list[str]]:
     """Labels of the source; later labels are not looked at. Also returns sentences on what was left out.
 
     Parameters
@@ -49,8 +56,13 @@ def read_labels(column: pd.Series, rows: NDArray[np.int64], who: str) -> tuple[L
         Rows of the source window.
     who : str
         How messages call the column.
+    guessed : bool
+        Whether the type of the column was guessed from the text of all rows, later ones among them. It is then
+        guessed again from the labels of the source alone.
     """
     own = column.iloc[rows]
+    if isinstance(own.dtype, pd.SparseDtype):
+        own = pd.Series(own.to_numpy(), index=own.index)
     present = own.notna().to_numpy()
     if not present.any():
         raise InputError(
@@ -63,25 +75,51 @@ def read_labels(column: pd.Series, rows: NDArray[np.int64], who: str) -> tuple[L
     if later:
         said.append(f"{later} labels after the first window were not looked at")
     rows, own = rows[present], own[present]
-    boolean = bool(pd.api.types.is_bool_dtype(own.dtype)) or set(own.map(type)) == {bool}
+    if own.dtype.kind == "O":
+        own = own.astype(object)
+        own = _guessed_again(own) if guessed else own
+    boolean = bool(pd.api.types.is_bool_dtype(own.dtype)) or set(own.map(type)) <= {bool, np.bool_}
     values = own.to_numpy(np.int64) if boolean else _plain(own, who)
     rows, values, sentence = _without_rare(rows, values, who)
     return Labels(rows, values, boolean), said + sentence
 
 
+def _guessed_again(own: pd.Series) -> pd.Series:
+    """Text as the numbers or truth values that it would be if nothing else stood in the column."""
+    words = own.map(str).str.strip()
+    numbers = words.map(exact_number)
+    if numbers.notna().all():
+        return pd.Series(numbers.tolist(), index=own.index, dtype=object)
+    if set(words.str.lower().unique()) <= {"true", "false"}:
+        return words.str.lower() == "true"
+    return own
+
+
 def _plain(labels: pd.Series, who: str) -> NDArray[Any]:
     if labels.dtype.kind in "iu":
-        return labels.to_numpy(np.int64)
-    if labels.dtype.kind == "f" or set(labels.map(type)) <= {int, float, bool}:
-        numbers = labels.to_numpy(np.float64)
-        if np.isfinite(numbers).all() and (numbers == np.round(numbers)).all() and np.abs(numbers).max() < 2**53:
-            return numbers.astype(np.int64)
-        if len(np.unique(numbers)) > _MOST_NUMBERS:
+        return plain_labels(labels.to_numpy(dtype=object))
+    kinds = set(labels.map(type))
+    if any(issubclass(kind, list | tuple | dict | set | np.ndarray | complex) for kind in kinds):
+        raise InputError(
+            f"{who} holds lists, records or complex numbers; a classifier needs classes: numbers, words or true and "
+            "false"
+        )
+    if all(issubclass(kind, Integral | np.bool_) for kind in kinds):
+        whole = plain_labels(labels.to_numpy(dtype=object))
+        return whole if whole.dtype.kind in "iu" else labels.map(str).to_numpy(dtype=str)
+    if all(issubclass(kind, Real | Decimal | np.bool_) for kind in kinds):
+        exact = labels.map(exact_number)
+        if exact.notna().all() and all(value == int(value) for value in exact):
+            return _plain(pd.Series([int(value) for value in exact], dtype=object), who)
+        n_distinct = int(labels.nunique())
+        if n_distinct > _MOST_NUMBERS:
             raise InputError(
-                f"{who} holds measured numbers ({len(np.unique(numbers))} distinct values); "
+                f"{who} holds measured numbers ({n_distinct} distinct values); "
                 "a classifier needs classes: cut it into classes first"
             )
-    return labels.map(str).to_numpy(dtype=str)
+        # 2.5 and 2.50 are one class, however they were written.
+        labels = labels.map(lambda value: value if exact_number(value) is None else float(value))
+    return labels.map(value_name).to_numpy(dtype=str)
 
 
 def _without_rare(

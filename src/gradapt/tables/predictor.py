@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -11,8 +12,10 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from gradapt.errors import AdaptationWarning, InputError
 from gradapt.learners import as_learner
 from gradapt.tables.columns import ColumnPlan, Kind, conform
+from gradapt.tables.gaps import Gaps, find_gaps
 from gradapt.tables.preprocess import as_matrix
 from gradapt.tables.read import Table
 
@@ -44,8 +47,69 @@ class Predictor:
         return [plan.column for plan in self.plans if plan.kind is not Kind.DROPPED]
 
     def predict(self, frame: pd.DataFrame) -> tuple[NDArray[Any], NDArray[np.float64]]:
-        """Labels and their probabilities, for a frame with the columns of the training table."""
-        features = as_matrix(self.preprocessing, conform(frame, self.plans))
+        """Labels and their probabilities, for a frame with the columns of the training table.
+
+        Raises where a column cannot be read in most rows, and warns with counts where one cannot in some. Values that
+        are simply missing are filled in as in training.
+        """
+        conformed, gaps = self._read(frame)
+        gaps.refuse()
+        for sentence in gaps.sentences(all_gaps=False):
+            warnings.warn(sentence, AdaptationWarning, stacklevel=2)
+        return self._answer(conformed)
+
+    def predict_table(
+        self,
+        table: Table,
+        rows: NDArray[np.int64] | None = None,
+        on_rows: Callable[[int], None] | None = None,
+        *,
+        training: bool = False,
+    ) -> pd.DataFrame:
+        """Predictions for some rows of a table, or all, a batch at a time.
+
+        The columns are ``row, prediction, predicted_probability, imputed_columns``; the last one counts the columns
+        of a row that were missing or unreadable and were filled in. Where a column cannot be read in most rows,
+        nothing is predicted; where it cannot in some, a warning counts them.
+
+        Parameters
+        ----------
+        table : Table
+        rows : int array, optional
+            Ascending.
+        on_rows : callable, optional
+            Called with the number of rows that are done.
+        training : bool
+            The rows are some that the model was trained on: gaps were filled there as well, and are no surprise.
+        """
+        chosen = np.arange(table.n_rows) if rows is None else rows
+        known = table.features()
+        if set(self.columns) - set(known):
+            conform(pd.DataFrame(columns=known), self.plans)
+        parts = []
+        gaps = Gaps()
+        for numbers, frame in table.batches(chosen, self.columns):
+            conformed, found = self._read(frame)
+            gaps.add(found)
+            labels, probability = self._answer(conformed)
+            parts.append(pd.DataFrame({"row": numbers, "prediction": labels, "predicted_probability": probability}))
+            if on_rows is not None:
+                on_rows(gaps.n_rows)
+        if not parts:
+            raise InputError("the table has no rows; there is nothing to predict")
+        if not training:
+            gaps.refuse()
+        for sentence in gaps.sentences(all_gaps=not training):
+            warnings.warn(sentence, AdaptationWarning, stacklevel=2)
+        whole = parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
+        return whole.assign(imputed_columns=np.concatenate(gaps.filled))
+
+    def _read(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, Gaps]:
+        conformed = conform(frame, self.plans)
+        return conformed, find_gaps(frame, conformed, self.plans, self.preprocessing)
+
+    def _answer(self, conformed: pd.DataFrame) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        features = as_matrix(self.preprocessing, conformed)
         classes = np.asarray(self.model.classes_)
         if hasattr(self.model, "predict_proba"):
             probabilities = np.asarray(self.model.predict_proba(features), dtype=np.float64)
@@ -54,26 +118,3 @@ class Predictor:
             probabilities = softmax(as_learner(self.model, classes).logits(features), axis=1)
         labels = classes[probabilities.argmax(axis=1)]
         return labels.astype(bool) if self.boolean else labels, probabilities.max(axis=1)
-
-    def predict_table(
-        self, table: Table, rows: NDArray[np.int64] | None = None, on_rows: Callable[[int], None] | None = None
-    ) -> pd.DataFrame:
-        """Predictions for some rows of a table, or all, a batch at a time.
-
-        The columns are ``row, prediction, predicted_probability``.
-        """
-        chosen = np.arange(table.n_rows) if rows is None else rows
-        absent = [name for name in self.columns if name not in table.names]
-        if absent:
-            conform(pd.DataFrame(columns=table.names), self.plans)
-        parts = []
-        done = 0
-        for numbers, frame in table.batches(chosen, self.columns):
-            labels, probability = self.predict(frame)
-            parts.append(pd.DataFrame({"row": numbers, "prediction": labels, "predicted_probability": probability}))
-            done += len(numbers)
-            if on_rows is not None:
-                on_rows(done)
-        if not parts:
-            return pd.DataFrame({"row": [], "prediction": [], "predicted_probability": []})
-        return parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)

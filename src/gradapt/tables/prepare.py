@@ -61,7 +61,10 @@ def prepare(table: Table, settings: Settings) -> Prepared:
     order, who, names = _order(table, settings)
     windows, said = cut_windows(order, settings.windows, who)
     labels, more = read_labels(
-        table.columns([settings.label])[settings.label], windows[0].rows, f"label column {settings.label!r}"
+        table.columns([settings.label])[settings.label],
+        windows[0].rows,
+        f"label column {settings.label!r}",
+        guessed=table.guessed,
     )
     said += more
     parts, labels = _sampled_rows(windows, labels, settings, said)
@@ -91,10 +94,10 @@ def _order(table: Table, settings: Settings) -> tuple[pd.Series, str, list[str]]
         raise InputError("the table has no rows")
     if isinstance(settings.order, Column):
         name = settings.order.name
-        features = [other for other in table.names if other not in (settings.label, name)]
+        features = table.features(settings.label, name)
         order = table.columns([name])[name].reset_index(drop=True)
         return order, f"order column {name!r}", _check_features(features)
-    features = _check_features([other for other in table.names if other != settings.label])
+    features = _check_features(table.features(settings.label))
     if isinstance(settings.order, FilePosition):
         if len(table.files) < 2:
             raise InputError("one file is one snapshot; give several files, or the column that orders the rows")

@@ -5,8 +5,6 @@ A `Table` never has to be in memory as a whole: label and order are read as colu
 
 from __future__ import annotations
 
-import csv
-import gzip
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +17,19 @@ from numpy.typing import NDArray
 
 from gradapt.errors import InputError
 
-__all__ = ["FileInfo", "FrameTable", "ParquetTable", "Table", "open_table", "table_of"]
+__all__ = [
+    "FileInfo",
+    "FrameTable",
+    "ParquetTable",
+    "Table",
+    "check_names",
+    "check_same_names",
+    "exact_integers",
+    "first_line",
+    "hash_file",
+    "open_table",
+    "table_of",
+]
 
 _BATCH_ROWS = 65_536
 _PARQUET = (".parquet", ".pq")
@@ -50,6 +60,15 @@ class Table(Protocol):
     @property
     def image_shape(self) -> tuple[int, int] | None: ...
 
+    @property
+    def guessed(self) -> bool:
+        """Whether the types of columns were guessed from the text of all rows, as for CSV."""
+        ...
+
+    def features(self, *used: str) -> list[str]:
+        """The columns that may be features beside label and order."""
+        ...
+
     def columns(self, names: Sequence[str]) -> pd.DataFrame:
         """Some columns of every row."""
         ...
@@ -65,6 +84,7 @@ class FrameTable:
 
     frame: pd.DataFrame
     files: tuple[FileInfo, ...]
+    guessed: bool = False
     image_shape: tuple[int, int] | None = None
 
     @property
@@ -74,6 +94,9 @@ class FrameTable:
     @property
     def n_rows(self) -> int:
         return len(self.frame)
+
+    def features(self, *used: str) -> list[str]:
+        return [name for name in self.names if name not in used]
 
     def columns(self, names: Sequence[str]) -> pd.DataFrame:
         return self.frame[list(names)]
@@ -92,10 +115,14 @@ class ParquetTable:
     names: list[str]
     files: tuple[FileInfo, ...]
     image_shape: tuple[int, int] | None = None
+    guessed: bool = False
 
     @property
     def n_rows(self) -> int:
         return sum(file.rows for file in self.files)
+
+    def features(self, *used: str) -> list[str]:
+        return [name for name in self.names if name not in used]
 
     def columns(self, names: Sequence[str]) -> pd.DataFrame:
         import pyarrow as pa
@@ -103,9 +130,11 @@ class ParquetTable:
 
         try:
             parts = [pq.read_table(path, columns=list(names)) for path in self.paths]
-            return _to_pandas(pa.concat_tables(parts, promote_options="permissive"))
+            whole = pa.concat_tables(parts, promote_options="permissive")
         except (pa.ArrowException, OSError) as error:
-            raise InputError(f"the Parquet files cannot be read together ({_first_line(error)})") from None
+            raise InputError(f"the Parquet files cannot be read together ({first_line(error)})") from None
+        _check_categories(whole)
+        return _to_pandas(whole)
 
     def batches(self, rows: NDArray[np.int64], names: Sequence[str]) -> Iterator[tuple[NDArray[np.int64], Any]]:
         import pyarrow as pa
@@ -123,7 +152,7 @@ class ParquetTable:
                             yield own, _to_pandas(table)[list(names)]
                         start += len(batch)
             except (pa.ArrowException, OSError) as error:
-                raise InputError(f"{str(path)!r} cannot be read ({_first_line(error)})") from None
+                raise InputError(f"{str(path)!r} cannot be read ({first_line(error)})") from None
 
 
 def open_table(paths: Sequence[Path]) -> Table:
@@ -139,6 +168,9 @@ def open_table(paths: Sequence[Path]) -> Table:
     for path in paths:
         if not path.exists():
             raise InputError(f"there is no file {str(path)!r}")
+        if not path.is_dir() and not path.is_file():
+            # Whoever opens a pipe waits for a writer who may never come.
+            raise InputError(f"{str(path)!r} is a pipe or a device; write the table to a file first")
     if len(paths) == 1 and paths[0].is_dir():
         from gradapt.tables.images import open_images
 
@@ -146,7 +178,11 @@ def open_table(paths: Sequence[Path]) -> Table:
     kinds = {_kind(path) for path in paths}
     if len(kinds) > 1:
         raise InputError("several files must all be CSV or all be Parquet; convert one kind to the other")
-    return _open_parquet(tuple(paths)) if kinds == {"parquet"} else _open_csv(tuple(paths))
+    if kinds == {"parquet"}:
+        return _open_parquet(tuple(paths))
+    from gradapt.tables.csv_file import open_csv
+
+    return open_csv(tuple(paths))
 
 
 def table_of(frame: Any) -> FrameTable:
@@ -160,8 +196,13 @@ def table_of(frame: Any) -> FrameTable:
     wrapped = nw.from_native(frame, eager_only=True, pass_through=True)
     if not isinstance(wrapped, nw.DataFrame):
         raise InputError(f"table must be a data frame, got {type(frame).__name__}; pandas.DataFrame(...) makes one")
-    _check_names([str(name) for name in wrapped.columns], "the data frame")
+    check_names([str(name) for name in wrapped.columns], "the data frame")
     known = wrapped.to_pandas().reset_index(drop=True)
+    for name in wrapped.columns:
+        # pandas makes floats of whole numbers beside gaps, and floats end at 2**53.
+        series = wrapped[name]
+        if series.dtype.is_integer() and known[name].dtype.kind == "f":
+            known[name] = exact_integers(series.to_list(), known.index)
     known.columns = pd.Index([str(name) for name in known.columns])
     return FrameTable(known, (FileInfo("data frame", _hash_frame(known), len(known)),))
 
@@ -170,27 +211,6 @@ def hash_file(path: Path) -> str:
     """SHA-256 of a file's bytes."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def read_csv(path: Path) -> pd.DataFrame:
-    """A CSV file with a header; commas, semicolons or tabs."""
-    separator = _separator(path)
-    try:
-        frame = pd.read_csv(path, sep=separator, low_memory=False)
-    except (ValueError, OSError, pd.errors.ParserError, MemoryError, OverflowError) as error:
-        raise InputError(f"{str(path)!r} is not a CSV table ({_first_line(error)})") from None
-    if not isinstance(frame.index, pd.RangeIndex):
-        raise InputError(f"{str(path)!r} has rows with more values than the header has names; name every column")
-    frame.columns = pd.Index([str(name) for name in frame.columns])
-    return frame
-
-
-def _open_csv(paths: tuple[Path, ...]) -> FrameTable:
-    frames = [read_csv(path) for path in paths]
-    for path, frame in zip(paths, frames, strict=True):
-        _check_same_names(list(frames[0].columns), list(frame.columns), paths[0], path)
-    files = tuple(FileInfo(p.name, hash_file(p), len(f)) for p, f in zip(paths, frames, strict=True))
-    return FrameTable(frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True), files)
 
 
 def _open_parquet(paths: tuple[Path, ...]) -> ParquetTable:
@@ -205,12 +225,19 @@ def _open_parquet(paths: tuple[Path, ...]) -> ParquetTable:
                 own = list(file.schema_arrow.names)
                 rows = file.metadata.num_rows
         except (pa.ArrowException, OSError, ValueError) as error:
-            raise InputError(f"{str(path)!r} is not a Parquet table ({_first_line(error)})") from None
-        _check_names(own, repr(str(path)))
+            raise InputError(f"{str(path)!r} is not a Parquet table ({first_line(error)})") from None
+        check_names(own, repr(str(path)))
         names = names or own
-        _check_same_names(names, own, paths[0], path)
+        check_same_names(names, own, paths[0], path)
         files.append(FileInfo(path.name, hash_file(path), rows))
     return ParquetTable(paths, [name for name in names if not name.startswith("__index_level_")], tuple(files))
+
+
+def exact_integers(values: Sequence[Any], index: Any = None) -> pd.Series:
+    """Whole numbers and None as a column with gaps that keeps every digit."""
+    known = [value for value in values if value is not None]
+    dtype = "UInt64" if known and max(known) >= 2**63 else "Int64"
+    return pd.Series(values, index=index, dtype=dtype)
 
 
 def _to_pandas(table: Any) -> pd.DataFrame:
@@ -218,11 +245,29 @@ def _to_pandas(table: Any) -> pd.DataFrame:
 
     try:
         # The pandas metadata may name an index; rows are numbered by their place here.
-        frame = table.replace_schema_metadata(None).to_pandas(date_as_object=False, timestamp_as_object=False)
-    except (pa.ArrowException, ValueError, OverflowError) as error:
-        raise InputError(f"the Parquet table holds values that cannot be used ({_first_line(error)})") from None
+        plain = table.replace_schema_metadata(None)
+        frame = plain.to_pandas(date_as_object=False, timestamp_as_object=False)
+        for number, field in enumerate(plain.schema):
+            if pa.types.is_integer(field.type) and frame.iloc[:, number].dtype.kind == "f":
+                frame[field.name] = exact_integers(plain.column(number).to_pylist(), frame.index)
+    except (pa.ArrowException, ValueError, OverflowError, NotImplementedError) as error:
+        raise InputError(f"the Parquet table holds values that cannot be used ({first_line(error)})") from None
     assert isinstance(frame, pd.DataFrame)
     return frame
+
+
+def _check_categories(table: Any) -> None:
+    """Raise where ordered categories differ between files: joined, they would be in no order at all."""
+    import pyarrow as pa
+
+    for field, column in zip(table.schema, table.columns, strict=True):
+        if pa.types.is_dictionary(field.type) and field.type.ordered:
+            found = {tuple(chunk.dictionary.to_pylist()) for chunk in column.chunks}
+            if len(found) > 1:
+                raise InputError(
+                    f"the ordered categories of column {field.name!r} differ between files or parts of a file; "
+                    "give all of them the same categories"
+                )
 
 
 def _kind(path: Path) -> str:
@@ -236,34 +281,15 @@ def _kind(path: Path) -> str:
     raise InputError(f"{str(path)!r} is neither .csv nor .parquet; rename or convert it")
 
 
-def _separator(path: Path) -> str:
-    """The separator that splits the header; checks the header on the way."""
-    try:
-        with path.open("rb") as raw:
-            lines = gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else raw
-            header = lines.readline(10_000_000).decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError, EOFError) as error:
-        raise InputError(f"{str(path)!r} is not a CSV table in UTF-8 ({_first_line(error)})") from None
-    if not header.strip():
-        raise InputError(f"{str(path)!r} has no header line; the first line must name the columns")
-    if "\x00" in header:
-        raise InputError(f"{str(path)!r} holds binary data, not text; is it a CSV file?")
-    separator = max(",;\t", key=header.count)
-    try:
-        names = next(csv.reader([header], delimiter=separator))
-    except csv.Error as error:
-        raise InputError(f"the header of {str(path)!r} cannot be read ({error})") from None
-    _check_names(names, repr(str(path)))
-    return separator
-
-
-def _check_names(names: list[str], who: str) -> None:
+def check_names(names: list[str], who: str) -> None:
+    """Raise where two columns have one name."""
     repeated = sorted({name for name in names if names.count(name) > 1}) if len(set(names)) < len(names) else []
     if repeated:
         raise InputError(f"{who} has several columns named {repeated[0]!r}; give every column its own name")
 
 
-def _check_same_names(first: list[str], other: list[str], first_path: Path, other_path: Path) -> None:
+def check_same_names(first: list[str], other: list[str], first_path: Path, other_path: Path) -> None:
+    """Raise unless two files have the same columns."""
     if set(first) != set(other):
         differing = sorted(set(first) ^ set(other), key=str)[0]
         raise InputError(f"{first_path.name} and {other_path.name} differ in column {differing!r}; give both the same")
@@ -275,12 +301,16 @@ def _hash_frame(frame: pd.DataFrame) -> str:
     for name in frame.columns:
         try:
             values = np.asarray(pd.util.hash_pandas_object(frame[name], index=False))
-        except TypeError:  # lists and dictionaries have no hash of their own
+        except (
+            TypeError,
+            ValueError,
+        ):  # lists and dictionaries have no hash of their own, nor have bytes beside numbers
             values = np.asarray(pd.util.hash_pandas_object(frame[name].map(repr), index=False))
         digest.update(str(name).encode())
         digest.update(values.tobytes())
     return digest.hexdigest()
 
 
-def _first_line(error: BaseException) -> str:
+def first_line(error: BaseException) -> str:
+    """What an error says, short enough to stand in brackets."""
     return (str(error).strip() or type(error).__name__).splitlines()[0][:200]

@@ -1,7 +1,9 @@
-"""From an order column to windows: values that can be compared, cut, named, and merged where they are too small."""
+"""From an order column to windows: values put in order as what they are, cut, named, and merged where too small."""
 
 from __future__ import annotations
 
+import decimal
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,15 +11,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gradapt.domains import ByEdges
+from gradapt.domains import ByEdges, ByQuantile, ByValue
+from gradapt.domains.labels import object_array
+from gradapt.domains.order import Ranked, rank, value_name
 from gradapt.domains.windows import Windows
 from gradapt.errors import InputError
 
-__all__ = ["ByCalendar", "Window", "cut_windows", "parse_values"]
+__all__ = ["ByCalendar", "Window", "as_dates", "cut_windows", "exact_number", "parse_values"]
 
 _PERIODS = {"hour": "h", "day": "D", "week": "W", "month": "M", "quarter": "Q", "year": "Y"}
 _FEWEST_ROWS = 5
 _MOST_WINDOWS = 100
+_REMEDY = "choose a column of numbers, dates, words or ordered categories"
 
 
 @dataclass(frozen=True)
@@ -57,7 +62,8 @@ def cut_windows(order: pd.Series, rule: Windows, who: str) -> tuple[list[Window]
     Parameters
     ----------
     order : Series
-        One value per row: numbers, dates (time zones are brought to UTC) or text.
+        One value per row: numbers, dates (time zones are brought to UTC), ordered categories, text, or whatever
+        else Python can put in order.
     rule : Windows
         `ByQuantile`, `ByValue`, `ByEdges`, `ByCount` or `ByCalendar`.
     who : str
@@ -70,62 +76,60 @@ def cut_windows(order: pd.Series, rule: Windows, who: str) -> tuple[list[Window]
     if missing.any():
         said.append(f"{int(missing.sum())} rows without a value of {who} were left out")
     known = np.flatnonzero(~missing)
-    values, texts = _comparable(order[~missing], who)
-    if isinstance(rule, ByEdges):
-        rule = ByEdges(_edges(rule, values, texts, who))
-    if len(values) < 2 or (values == values[0]).all():
-        raise InputError(f"{who} is constant ({_name(values[:1], texts)}); the order column must vary")
-    groups = [(name, rows) for name, rows in rule.cut(values) if len(rows)]
-    if len(groups) > _MOST_WINDOWS:
-        raise InputError(f"{who} gives {len(groups)} windows, more than {_MOST_WINDOWS}; ask for fewer with --windows")
+    values = _comparable(order[~missing], who)
+    ranked = rank(values, who, _REMEDY)
+    if len(ranked.used) < 2:
+        raise InputError(f"{who} is constant ({_one(ranked.values[ranked.used[0]])}); the order column must vary")
+    groups = _groups(rule, values, ranked, who)
+    if isinstance(rule, ByQuantile) and len(groups) < rule.n:
+        said.append(f"{rule.n} windows were asked for and {len(groups)} made: rows of equal order stay together")
     merged = _merge_small([rows for _, rows in groups])
     if len(merged) < len(groups):
         said.append(f"{len(groups) - len(merged)} windows with fewer than {_FEWEST_ROWS} rows joined a neighbour")
     if len(merged) < 2:
         raise InputError(
-            f"{len(values)} rows along {who} do not fill two windows of at least {_FEWEST_ROWS} rows; "
+            f"{len(known)} rows along {who} do not fill two windows of at least {_FEWEST_ROWS} rows; "
             "give more rows or another order column"
         )
     calendar = isinstance(rule, ByCalendar) and len(merged) == len(groups)
-    names = [name for name, _ in groups] if calendar else [_name(values[rows], texts) for rows in merged]
+    names = [name for name, _ in groups] if calendar else _names(ranked, merged)
     return [Window(name, known[rows]) for name, rows in zip(names, merged, strict=True)], said
 
 
 def parse_values(text: str) -> tuple[Any, ...]:
     """Comma-separated values: numbers where all are numbers, text otherwise.
 
-    >>> parse_values("1990, 2000"), parse_values("2024-01-01,2024-06-01")
-    ((1990.0, 2000.0), ('2024-01-01', '2024-06-01'))
+    >>> parse_values("1990, 2000.5"), parse_values("2024-01-01,2024-06-01")
+    ((1990, 2000.5), ('2024-01-01', '2024-06-01'))
     """
     parts = [part.strip() for part in text.split(",") if part.strip()]
     if not parts:
         raise InputError(f"no values in {text!r}; separate them by commas")
+    numbers = tuple(exact_number(part) for part in parts)
+    return tuple(parts) if any(number is None for number in numbers) else numbers
+
+
+def exact_number(value: Any) -> Any:
+    """A number with all its digits, also of text; None where it is none, or not finite.
+
+    >>> exact_number("9007199254740993"), exact_number("2.0"), exact_number("1e400"), exact_number("week 3")
+    (9007199254740993, 2, None, None)
+    """
+    if isinstance(value, str) and re.fullmatch(r"\s*[+-]?[0-9]{1,4000}\s*", value):
+        return int(value)
+    if isinstance(value, bool | np.bool_ | int | np.integer):
+        return int(value)
+    if isinstance(value, decimal.Decimal):
+        return value if value.is_finite() else None
+    if not isinstance(value, str | float | np.floating) or "_" in str(value):
+        return None
     try:
-        return tuple(float(part) for part in parts)
+        number = float(value)
     except ValueError:
-        return tuple(parts)
-
-
-def _comparable(order: pd.Series, who: str) -> tuple[NDArray[Any], list[str] | None]:
-    """The column as numbers or dates; text becomes its place in the alphabet, and the words are returned."""
-    if isinstance(order.dtype, pd.DatetimeTZDtype):
-        return np.asarray(order.dt.tz_convert("UTC").dt.tz_localize(None), dtype="datetime64[ns]"), None
-    if order.dtype.kind == "M":
-        return np.asarray(order, dtype="datetime64[ns]"), None
-    if pd.api.types.is_bool_dtype(order.dtype) or order.dtype.kind in "iufm":
-        values = np.asarray(order, dtype=np.float64)
-        if not np.isfinite(values).all():
-            raise InputError(f"{who} holds infinity; drop these rows")
-        return values, None
-    text = order.astype(object)
-    numbers = pd.to_numeric(text.map(_plain), errors="coerce")
-    if numbers.notna().all() and np.isfinite(numbers.to_numpy(np.float64)).all():
-        return numbers.to_numpy(np.float64), None
-    dates = as_dates(text)
-    if dates.notna().all():
-        return np.asarray(dates.dt.tz_localize(None), dtype="datetime64[ns]"), None
-    words, codes = np.unique(text.map(str).to_numpy(dtype=str), return_inverse=True)
-    return codes.astype(np.float64), [str(word) for word in words]
+        return None
+    if not np.isfinite(number):
+        return None
+    return int(number) if number.is_integer() else number
 
 
 def as_dates(values: pd.Series) -> pd.Series:
@@ -140,22 +144,69 @@ def as_dates(values: pd.Series) -> pd.Series:
     return dates
 
 
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, int | float | str) else str(value)
+def _comparable(order: pd.Series, who: str) -> Any:
+    """The column as numbers or dates where it holds them, and as what it is elsewhere."""
+    if isinstance(order.dtype, pd.CategoricalDtype) and order.dtype.ordered:
+        return order
+    if isinstance(order.dtype, pd.DatetimeTZDtype):
+        return order.dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()
+    if order.dtype.kind in "mM":
+        return order.to_numpy()
+    if pd.api.types.is_bool_dtype(order.dtype):
+        return order.to_numpy(np.int64)
+    if order.dtype.kind in "iu":
+        return order.to_numpy(np.uint64 if order.dtype.kind == "u" else np.int64)
+    if order.dtype.kind == "f":
+        values = order.to_numpy(np.float64)
+        if not np.isfinite(values).all():
+            raise InputError(f"{who} holds infinity; drop these rows")
+        return values
+    items = object_array(order.astype(object).to_numpy())
+    if any(isinstance(item, list | dict | set | np.ndarray | complex) for item in items):
+        raise InputError(f"{who} holds lists, records or complex numbers, which have no order; {_REMEDY}")
+    numbers = object_array([exact_number(item) for item in items])
+    if all(number is not None for number in numbers):
+        return numbers
+    dates = as_dates(order.astype(object))
+    if dates.notna().all():
+        return dates.dt.tz_localize(None).to_numpy()
+    return items
 
 
-def _edges(rule: ByEdges, values: NDArray[Any], texts: list[str] | None, who: str) -> list[Any]:
-    """The edges in the same terms as the column."""
-    if texts is not None:
-        return [float(np.searchsorted(texts, str(edge))) for edge in rule.edges]
-    if values.dtype.kind == "M":
-        dates = as_dates(pd.Series([str(edge).removesuffix(".0") for edge in rule.edges], dtype=object))
+def _groups(rule: Windows, values: Any, ranked: Ranked, who: str) -> list[tuple[str, NDArray[np.int64]]]:
+    """The rows of each window, in order; only calendars look at more than the ranks."""
+    if isinstance(rule, ByCalendar):
+        cut = rule.cut(values if isinstance(values, np.ndarray) else ranked.ranks)
+    elif isinstance(rule, ByValue) and len(ranked.used) > _MOST_WINDOWS:
+        raise InputError(
+            f"{who} gives {len(ranked.used)} windows, more than {_MOST_WINDOWS}; ask for fewer with --windows"
+        )
+    else:
+        cut = (ByEdges(_edges(rule, ranked, who)) if isinstance(rule, ByEdges) else rule).cut(ranked.ranks)
+    groups = [(name, rows) for name, rows in cut if len(rows)]
+    if len(groups) > _MOST_WINDOWS:
+        raise InputError(f"{who} gives {len(groups)} windows, more than {_MOST_WINDOWS}; ask for fewer with --windows")
+    return groups
+
+
+def _edges(rule: ByEdges, ranked: Ranked, who: str) -> list[int]:
+    """The edges as ranks."""
+    first = ranked.values[0]
+    if ranked.closed:
+        return [ranked.place(edge) for edge in rule.edges]
+    if isinstance(first, np.datetime64):
+        dates = as_dates(pd.Series([str(edge) for edge in rule.edges], dtype=object))
         if dates.isna().any():
             raise InputError(f"{who} holds dates; give the values {list(rule.edges)!r} as dates such as 2024-01-31")
-        return list(np.asarray(dates.dt.tz_localize(None), dtype="datetime64[ns]"))
-    if not all(isinstance(edge, int | float) for edge in rule.edges):
+        return [ranked.place(edge) for edge in dates.dt.tz_localize(None).to_numpy()]
+    if isinstance(first, np.timedelta64):
+        raise InputError(f"{who} holds durations; cut by --windows instead of --given")
+    if isinstance(first, str):
+        return [ranked.place(str(edge)) for edge in rule.edges]
+    numbers = [exact_number(edge) if not isinstance(edge, str) else None for edge in rule.edges]
+    if any(number is None for number in numbers):
         raise InputError(f"{who} holds numbers; the values {list(rule.edges)!r} are not numbers")
-    return [float(edge) for edge in rule.edges]
+    return [ranked.place(number) for number in numbers]
 
 
 def _merge_small(groups: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
@@ -169,14 +220,18 @@ def _merge_small(groups: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
     return merged
 
 
-def _name(values: NDArray[Any], texts: list[str] | None) -> str:
-    low, high = (_one(value, texts) for value in (values.min(), values.max()))
-    return low if low == high else f"{low}..{high}"
+def _names(ranked: Ranked, groups: list[NDArray[np.int64]]) -> list[str]:
+    """The first and the last value of each window; with all digits where fewer would give two the same name."""
+    ends = [(ranked.values[ranked.ranks[rows].min()], ranked.values[ranked.ranks[rows].max()]) for rows in groups]
+    shown = [value for pair in ends for value in dict.fromkeys(pair)]
+    short = len({_one(value) for value in shown}) == len(shown)
+    names = [tuple(dict.fromkeys(_one(value) if short else value_name(value) for value in pair)) for pair in ends]
+    return ["..".join(pair) for pair in names]
 
 
-def _one(value: Any, texts: list[str] | None) -> str:
-    if texts is not None:
-        return texts[int(value)]
+def _one(value: Any) -> str:
     if isinstance(value, np.datetime64):
         return pd.Timestamp(value).isoformat().removesuffix("T00:00:00")
-    return f"{float(value):.10g}"
+    if isinstance(value, np.timedelta64):
+        return str(pd.Timedelta(value))
+    return f"{float(value):.10g}" if isinstance(value, float | np.floating) else value_name(value)
