@@ -321,3 +321,45 @@ def test_a_pipe_in_a_run_does_not_keep_us_waiting(stored, name):
     os.mkfifo(folder / name)
     with pytest.raises(InputError, match=r"has no manifest|is missing"):
         load_run(folder)
+
+
+NETWORKS = {
+    "a list": lambda about: [],
+    "no network": lambda about: {key: value for key, value in about.items() if key != "network"},
+    "a word for a network": lambda about: {**about, "network": "Linear"},
+    "an unknown layer": lambda about: {**about, "network": {"layer": "Evil"}},
+    "a layer beyond all memory": lambda about: {
+        **about,
+        "network": {"layer": "Linear", "in_features": 10**9, "out_features": 10**9, "bias": True},
+    },
+    "a negative layer": lambda about: {
+        **about,
+        "network": {"layer": "Linear", "in_features": -4, "out_features": 2, "bias": True},
+    },
+    "classes that are objects": lambda about: {**about, "classes": {"dtype": "O", "values": [{}, []]}},
+    "more classes than outputs": lambda about: {**about, "classes": {"dtype": "<i8", "values": [0, 1, 2, 3, 4]}},
+    "no parameters": lambda about: {**about, "parameters": None},
+    "parameters of others": lambda about: {**about, "parameters": {**about["parameters"], "evil": 1}},
+    "a shape of words": lambda about: {**about, "sample_shape": ["a", "b"]},
+}
+
+
+@pytest.mark.parametrize("case", NETWORKS)
+def test_a_spoiled_description_of_a_network_is_one_clear_line(stored, table, case):
+    torch = pytest.importorskip("torch")
+    from gradapt.learners.torch_classifier import TorchClassifier
+
+    plain = load_predictor(stored(LogisticRegression()))
+    features = as_matrix(plain.preprocessing, conform(table, plain.plans))
+    network = TorchClassifier(torch.nn.Linear(4, 2), epochs=1, device="cpu", random_state=0)
+    folder = stored(LogisticRegression())
+    predictor = Predictor(plain.plans, plain.preprocessing, network.fit(features, (features[:, 0] > 0).astype(int)))
+    files = [*save_predictor(predictor, folder), folder / "result.json"]
+    write_manifest(folder, files)
+    load_predictor(folder)
+    about = json.loads((folder / "network.json").read_text())
+    write_bytes(folder / "network.json", json.dumps(NETWORKS[case](about)).encode())
+    write_manifest(folder, files)
+    with pytest.raises(InputError) as caught:
+        load_predictor(folder)
+    assert "\n" not in str(caught.value)

@@ -33,6 +33,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         _leave(str(error))
     except KeyboardInterrupt as interrupt:
         _leave(str(interrupt) or "interrupted", 130)
+    except MemoryError:
+        _leave("the memory is full; close other programs, give fewer rows or columns, or use a smaller --model")
     except Exception as error:
         # Nobody should meet a traceback; whoever looks for the cause can ask for it.
         if os.environ.get("GRADAPT_DEBUG"):

@@ -78,21 +78,53 @@ def load_classifier(path: str | Path, module: nn.Module | None = None, device: s
         ) from None
     except Exception as error:
         raise InputError(f"{json_path.stem} is damaged ({error}); save the model again") from None
-    if about.get("format") != _FORMAT:
-        raise InputError(f"{json_path} has format {about.get('format')!r}; this version reads format {_FORMAT}")
+    if not isinstance(about, dict) or about.get("format") != _FORMAT:
+        found = about.get("format") if isinstance(about, dict) else type(about).__name__
+        raise InputError(f"{json_path} has format {found!r}; this version reads format {_FORMAT}")
+    try:
+        return _built(about, tensors, module, device, json_path)
+    except InputError:
+        raise
+    except Exception as error:
+        # Well-formed JSON with something else in it than was written: any part of it may be missing or of another kind.
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise InputError(f"{json_path} is damaged ({reason}); save the model again") from None
+
+
+def _built(
+    about: dict[str, Any], tensors: dict[str, Any], module: nn.Module | None, device: str, json_path: Path
+) -> TorchClassifier:
     if module is None:
         if about["network"] is None:
             raise InputError(f"{json_path} does not describe its network; pass the architecture as module=...")
+        _check_size(about["network"], tensors, json_path)
         module = build(about["network"])
     try:
         module.load_state_dict(tensors)
     except RuntimeError as error:
-        raise InputError(f"the weights in {weights_path} do not fit the module: {error}") from None
+        text = " ".join(str(error).split())[:300]
+        raise InputError(f"the weights beside {json_path} do not fit the module: {text}") from None
     classifier = TorchClassifier(module, device=device, **_restored(about["parameters"]))
     kind, values = about["classes"]["dtype"], about["classes"]["values"]
+    if np.dtype(kind).kind not in "biufU":
+        raise InputError(f"{json_path} names classes of type {kind!r}; numbers and strings are read")
     if about["sample_shape"] is not None:
         module.sample_shape = tuple(about["sample_shape"])  # type: ignore[assignment]
     return _fitted(classifier, module, np.array(values, dtype=kind), about["n_features_in"])
+
+
+def _check_size(network: dict[str, Any], tensors: dict[str, Any], json_path: Path) -> None:
+    """A description may not ask for more than the weights beside it hold: a few digits could fill the memory."""
+    import torch
+
+    # Without storage: shapes alone.
+    with torch.device("meta"):
+        shapes = build(network).state_dict()
+    for name, value in shapes.items():
+        if name not in tensors or tensors[name].shape != value.shape:
+            raise InputError(
+                f"the weights beside {json_path} do not fit the module: {name} is missing or of another shape"
+            )
 
 
 def _fitted(classifier: TorchClassifier, module: nn.Module, classes: NDArray[Any], n: int | None) -> TorchClassifier:
