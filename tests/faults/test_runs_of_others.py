@@ -137,3 +137,33 @@ def test_the_command_line_says_one_line_where_the_disk_is_full(tmp_path, small_r
     assert "No space left on device); make room" in said
     assert "unexpected" not in said
     assert said.count("\n") == 1
+
+
+def test_a_result_without_its_parts_is_one_line(run, capsys):
+    from gradapt.files import write_json
+    from gradapt.tables.manifest import write_manifest
+
+    names = json.loads((run / "manifest.json").read_text())["sha256"]
+    for content in ({}, {"verdict": 3}, {"verdict": {"decision": []}, "domains": None}):
+        write_json(run / "result.json", content)
+        write_manifest(run, [run / name for name in names])
+        with pytest.raises(SystemExit) as left:
+            main(["report", str(run)])
+        said = capsys.readouterr().err
+        assert left.value.code == 1
+        assert "lacks what a report is made from" in said
+        assert said.count("\n") == 1
+
+
+def test_a_lack_of_memory_is_one_line(run, capsys, monkeypatch):
+    from gradapt import files
+
+    def no_memory(*given):
+        raise MemoryError
+
+    monkeypatch.setattr(files.DISK, "write", no_memory)
+    with pytest.raises(SystemExit):
+        main(["report", str(run)])
+    said = capsys.readouterr().err
+    assert "the memory is full" in said
+    assert said.count("\n") == 1

@@ -23,11 +23,11 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
     need_tables("report", "jinja2")
     from gradapt.files import write_text
     from gradapt.report.page import build_page
-    from gradapt.tables.folder import read_result, rebuild_pages
+    from gradapt.tables.folder import page_of, read_result, rebuild_pages
 
     runs: list[Path] = chosen.runs
     results = [{**read_result(folder), "name": folder.resolve().name} for folder in runs]
-    page = build_page(results)
+    page = page_of(results, build_page)
     if chosen.out is None and len(runs) == 1:
         print(rebuild_pages(runs[0], page))
         return 0

@@ -22,6 +22,7 @@ __all__ = [
     "check_predictions_path",
     "check_target",
     "load_run",
+    "page_of",
     "read_result",
     "rebuild_pages",
     "save_run",
@@ -109,10 +110,22 @@ def read_result(folder: Path) -> dict[str, Any]:
     return read_json(folder / RESULT)
 
 
+def page_of(results: list[dict[str, Any]], page: Page) -> str:
+    """The page of one or more results; one that lacks its parts is one clear line."""
+    try:
+        return page(results)
+    except InputError:
+        raise
+    except Exception as error:
+        # The results are all that a page is made from.
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise InputError(f"a {RESULT} lacks what a report is made from ({reason}); run adapt again") from error
+
+
 def rebuild_pages(folder: Path, page: str) -> Path:
     """Put a new report into a run, and the model card beside it; returns the report's path."""
     summary = read_result(folder)
-    put_file(folder, CARD, model_card(summary).encode("utf-8"))
+    put_file(folder, CARD, page_of([summary], lambda results: model_card(results[0])).encode("utf-8"))
     return put_file(folder, REPORT, page.encode("utf-8"))
 
 
