@@ -92,7 +92,7 @@ def emd2(
     center_dual: bool = True,
     numThreads: int | str = 1,
     check_marginals: bool = True,
-    potentials_init: Any = None,
+    **start: Any,
 ) -> Any:
     """The cost of the optimal plan, as `ot.emd2` gives it; parameters as for `emd`.
 
@@ -104,6 +104,8 @@ def emd2(
     >>> emd2([0.5, 0.5], [0.25, 0.75], [[0.0, 1.0], [1.0, 0.0]])
     0.25
     """
+    if start.keys() - {"potentials_init"}:
+        raise TypeError(f"emd2 got an unexpected keyword argument {min(start.keys() - {'potentials_init'})!r}")
     targets = np.asarray(b, dtype=np.float64)
     if targets.ndim == 2:
         return [
