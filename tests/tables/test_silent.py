@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import os
+import re
 import struct
 import threading
 import zlib
@@ -445,3 +446,6 @@ class TestMessages:
         assert max(map(len, rows)) <= 80
         assert sum("%" in row for row in rows[1:]) == 4
         assert all(row.count("(") == 2 for row in rows[1:] if "%" in row)
+        # Every number of every window stands in one piece.
+        names = {end for row in rows[1:] for end in re.findall(r"-?[0-9][.][0-9]+e-[0-9]+", row)}
+        assert len(names) == 10
