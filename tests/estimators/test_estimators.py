@@ -289,7 +289,7 @@ class TestOptions:
 
     def test_rounds_of_direct_self_training(self, drift):
         X, y, domain = drift
-        method = DirectSelfTraining(GradualSelfTraining(n_rounds=3))
+        method = DirectSelfTraining(n_rounds=3)
         assert len(DirectSelfTrainingClassifier(method=method).fit(X, y, sample_domain=domain).path_) == 3
 
     def test_inside_a_grid_search(self, drift):

@@ -1,6 +1,7 @@
 """`TorchClassifier` and its learner: reproducible, split at any layer, saved bit for bit."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -219,3 +220,20 @@ def test_bad_input_is_refused():
         classifier(epochs=1).fit(X, y).predict(X[:, :, :5])
     with pytest.raises(InputError, match="3 classes"):
         TorchClassifier(lambda shape, n: nn.Flatten(), device="cpu").fit(X, y)
+
+
+def test_a_pool_never_trains_by_another_recipe_or_another_network():
+    X, y = images(60)
+    learner = classifier(epochs=1).make_learner(np.arange(3)).fit(X, y)
+    longer = Recipe(3, 32, Adam(3e-3, 0.0))
+    shared = replace(learner, recipe=longer).fit(X, y)
+    alone = replace(classifier(epochs=3).make_learner(np.arange(3)), recipe=longer).fit(X, y)
+    assert np.array_equal(shared.logits(X), alone.logits(X))
+    other = replace(
+        learner, build=lambda shape, n: nn.Sequential(nn.Flatten(), nn.Linear(36, 8), nn.Tanh(), nn.Linear(8, n))
+    )
+    rectified = replace(
+        other, build=lambda shape, n: nn.Sequential(nn.Flatten(), nn.Linear(36, 8), nn.ReLU(), nn.Linear(8, n))
+    )
+    assert "Tanh" in repr(other.fit(X, y).trained)
+    assert "ReLU" in repr(rectified.fit(X, y).trained)

@@ -164,7 +164,9 @@ def test_every_cell_is_the_public_classifier_on_a_table(data, method, n_generate
 def test_goat_on_images_is_the_public_classifier(data, preset, n_samples):
     """At the paper's preset the encoder is trained along the domains first."""
     bench = Bench("rotated-mnist", preset, 0, CPU, n_samples)
-    assert_same_predictions(bench, Cell("rotated-mnist", preset, 0, 0, "goat", 1))
+    cell = Cell("rotated-mnist", preset, 0, 0, "goat", 1)
+    # What the table prints is read off the head, on features that are at hand.
+    assert bench.run(cell)["transductive_last"] == pytest.approx(assert_same_predictions(bench, cell), abs=0.21)
 
 
 def test_what_cells_share_changes_none_of_them(data):

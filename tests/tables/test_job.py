@@ -110,7 +110,7 @@ def test_the_gate_keeps_the_old_model_where_adaptation_hurts():
     gated = adapt_frame(
         frame, Settings(label="kind", order=Column("year"), windows=ByValue(), method=DirectSelfTraining())
     )
-    asked = adapt_frame(frame, replace(SETTINGS, method=DirectSelfTraining(), keep=Keep.ADAPTED))
+    asked = adapt_frame(frame, replace(SETTINGS, n_generated=None, method=DirectSelfTraining(), keep=Keep.ADAPTED))
     assert gated.kept == "source" or gated.decision.after.value >= gated.decision.before.value
     assert asked.kept == "adapted"
     assert "the source model is kept" not in summarise(asked)["kept_reason"]
@@ -127,7 +127,7 @@ class Losing:
 
 
 def test_a_lost_class_keeps_the_old_model():
-    done = adapt_frame(gaussians(), replace(SETTINGS, method=Losing()))
+    done = adapt_frame(gaussians(), replace(SETTINGS, n_generated=None, method=Losing()))
     assert done.kept == "source"
     told = summarise(done)
     assert told["kept_reason"].startswith("adaptation lost the class '1': 55 % of the labelled rows")

@@ -240,5 +240,13 @@ def test_copies_are_spread_with_exact_marginals() -> None:
     weights = rng.random(3000) ** 4 + 1e-6
     plan = transport(x0, x1, weights)
     assert plan.certificate.proves_optimal()
-    assert np.abs(plan.row_mass() / (weights / weights.sum()) - 1.0).max() < 1e-9
-    assert np.abs(plan.column_mass() * 2999 - 1.0).max() < 1e-12
+    assert np.abs(plan.row_mass() / (weights / weights.sum()) - 1.0).max() < 1e-12
+    assert np.abs(plan.column_mass() * 2999 - 1.0).max() < 1e-14
+
+
+def test_small_weights_keep_their_marginals() -> None:
+    rng = np.random.default_rng(1)
+    w0, w1 = (10.0 ** rng.uniform(-6, 0, n) for n in (500, 400))
+    plan = transport(rng.standard_normal((500, 2)), rng.standard_normal((400, 2)), w0, w1)
+    assert np.abs(plan.row_mass() / (w0 / w0.sum()) - 1.0).max() < 1e-13
+    assert np.abs(plan.column_mass() / (w1 / w1.sum()) - 1.0).max() < 1e-13

@@ -44,7 +44,7 @@ class Choice:
     scores : dict
         Score of each candidate; see `Scores`.
     validation_rows : int array
-        Target rows that the scores were taken on.
+        Target rows that the scores were taken on, as numbers in the sample that the plans couple.
     validation_labels : array
         Their pseudo-labels.
     """
@@ -146,12 +146,12 @@ class ChosenGOAT:
         return work.coupled(domains, self.goat.transport)
 
     def _chosen(self, learner: Learner, coupled: Coupled, runs: dict[int, Adaptation]) -> Choice:
-        target = coupled.samples.target.samples
+        target, weights = coupled.samples.target.samples, coupled.samples.target.uneven_weights
         probabilities = {}
         for number, run in runs.items():
             model = run.learner.head() if self.goat.feature_space else run.learner
             probabilities[number] = softmax(model.logits(target), axis=1)
-        scores = score_candidates(probabilities, coupled.carried(learner.classes), share=self.share)
+        scores = score_candidates(probabilities, coupled.carried(learner.classes), share=self.share, weights=weights)
         labels = learner.classes[scores.labels]
         return Choice(scores.best, "selection", scores.sentence(learner.classes), scores.values, scores.rows, labels)
 

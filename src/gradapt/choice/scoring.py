@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gradapt.checks import check_weights
 from gradapt.errors import InputError
 
 __all__ = ["Scores", "score_candidates"]
@@ -67,7 +68,11 @@ class Scores:
 
 
 def score_candidates(
-    probabilities: Mapping[int, ArrayLike], carried: ArrayLike | None = None, *, share: float | None = None
+    probabilities: Mapping[int, ArrayLike],
+    carried: ArrayLike | None = None,
+    *,
+    share: float | None = None,
+    weights: ArrayLike | None = None,
 ) -> Scores:
     """Score candidates, such as numbers of generated domains, by what they say about the target.
 
@@ -82,10 +87,12 @@ def score_candidates(
     probabilities : mapping of int to array of shape (n_target, K)
         Class probabilities of each candidate for the same target rows.
     carried : array of shape (n_target, K), optional
-        Labels of the source, one-hot, pushed along all plans to the target (`Plan.push`). Rows
+        Labels of the source, one-hot, carried along all plans to the target (`gradapt.paths.carry_labels`). Rows
         need not sum to 1; a row of zeros, which lost its mass to a cutoff, is left out.
     share : float, optional
         Share of each class that is used; by default 0.9 with carried labels and 0.2 without.
+    weights : array of length n_target, optional
+        Weights of the target rows.
 
     Examples
     --------
@@ -104,19 +111,20 @@ def score_candidates(
     opinion = np.mean(list(table.values()), axis=0)
     eligible = np.ones(len(opinion), dtype=bool)
     if carried is not None:
-        pushed, eligible = _normalised(carried, opinion.shape)
+        arrived, eligible = _normalised(carried, opinion.shape)
         # A label that is carried whole stands, however sure all candidates are of another.
-        opinion = 0.5 * (opinion + pushed) + _TIE * pushed
+        opinion = 0.5 * (opinion + arrived) + _TIE * arrived
     labels = opinion.argmax(axis=1)
     rows = _confident(opinion.max(axis=1), np.where(eligible, labels, -1), share)
-    values = {number: _score(table[number][rows], labels[rows]) for number in table}
+    weighed = check_weights(weights, len(opinion))[rows]
+    values = {number: _score(table[number][rows], labels[rows], weighed) for number in table}
     highest = max(values.values())
     best = min(number for number, value in values.items() if value >= highest - _TIE)
     missing = tuple(int(label) for label in np.setdiff1d(np.arange(opinion.shape[1]), labels[rows]))
     return Scores(values, best, rows, labels[rows], carried is not None, missing)
 
 
-def _score(probabilities: NDArray[np.float64], labels: NDArray[np.int64]) -> float:
+def _score(probabilities: NDArray[np.float64], labels: NDArray[np.int64], weights: NDArray[np.float64]) -> float:
     """Mean probability of the labels, first over each class: of K classes one alone earns at most 1 / K.
 
     A class that no row is labelled as earns nothing, for any candidate: it does not change who is best, and nobody is
@@ -154,12 +162,12 @@ def _checked(probabilities: Mapping[int, ArrayLike]) -> dict[int, NDArray[np.flo
 
 
 def _normalised(carried: ArrayLike, shape: tuple[int, ...]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-    pushed = np.asarray(carried, dtype=np.float64)
-    if pushed.shape != shape:
-        raise InputError(f"carried labels have shape {pushed.shape}, the probabilities {shape}; they must be the same")
-    if not np.isfinite(pushed).all() or pushed.min() < 0:
-        raise InputError("carried labels must be finite and not negative; push one-hot labels along the plans")
-    mass = pushed.sum(axis=1, keepdims=True)
+    arrived = np.asarray(carried, dtype=np.float64)
+    if arrived.shape != shape:
+        raise InputError(f"carried labels have shape {arrived.shape}, the probabilities {shape}; they must be the same")
+    if not np.isfinite(arrived).all() or arrived.min() < 0:
+        raise InputError("carried labels must be finite and not negative; carry one-hot labels along the plans")
+    mass = arrived.sum(axis=1, keepdims=True)
     if not mass.any():
         raise InputError("no row carries a label; leave carried out, or loosen the cutoffs")
-    return np.divide(pushed, mass, out=np.zeros_like(pushed), where=mass > 0), mass[:, 0] > 0
+    return np.divide(arrived, mass, out=np.zeros_like(arrived), where=mass > 0), mass[:, 0] > 0

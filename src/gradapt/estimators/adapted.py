@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -19,12 +19,12 @@ from gradapt.choice import ChosenGOAT
 from gradapt.domains import DomainSequence
 from gradapt.errors import AdaptationWarning, InputError
 from gradapt.learners import Learner, as_learner
-from gradapt.learners.scikit import check_classifier, fit_weighted
+from gradapt.learners.scikit import check_classifier, fit_weighted, has_encoder
 from gradapt.learners.seeding import seed_open
 from gradapt.methods import GOAT, Adaptation, Method, OnStep, SourceOnly, StepRecord
 from gradapt.seeds import as_seed
 from gradapt.transport import Plan
-from gradapt.trust import Decision, Gate
+from gradapt.trust import Decision, Gate, assess
 
 __all__ = ["AdaptedClassifier"]
 
@@ -126,11 +126,12 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         if sample_domain is None:
             check_classifier(self._template())
             X = _unmasked(X)
-            estimator = fit_weighted(self._template(), X, y, sample_weight)
+            estimator = fit_weighted(self._seeded(), X, y, sample_weight)
             return self._fitted(estimator, estimator, estimator.classes_, X)
-        sequence = DomainSequence.from_samples(
-            X, y, sample_domain, sample_weight, allow_missing=get_tags(self._template()).input_tags.allow_nan
-        )
+        template = self._template()
+        # An encoder may impute; what it leaves is checked behind it.
+        allow_missing = get_tags(template).input_tags.allow_nan or has_encoder(template)
+        sequence = DomainSequence.from_samples(X, y, sample_domain, sample_weight, allow_missing=allow_missing)
         return self.fit_path(sequence)
 
     def fit_path(self, sequence: DomainSequence) -> Self:
@@ -143,21 +144,29 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         if on_matrices:
             sequence = sequence.each(lambda domain: domain.with_samples(domain.matrix()))
         learner = self.fit_source(sequence)
+        # A path that cannot be checked is refused before the work.
+        view = None if self.gate is None else self.gate.checked_view(sequence, learner)
         steps: list[Any] = [learner.estimator] if self.keep_steps else []
+        students: dict[int, Learner] = {}
 
         def watch(record: StepRecord, student: Learner) -> None:
             if self.keep_steps:
                 steps.append(student.estimator)
+            if not record.generated:
+                students[record.given_number(len(sequence) - 1)] = student
             if self.on_step is not None:
                 self.on_step(record, student)
 
         # Students are handed out only where somebody wants to see them.
-        wanted = self.keep_steps or self.on_step is not None
+        wanted = self.keep_steps or self.on_step is not None or view is not None
         adaptation = method.adapt(learner, sequence, watch if wanted else None)
         decision = None
-        if self.gate is not None:
-            adapted, n_generated = adaptation.learner, adaptation.n_generated
-            decision = self.gate.decide(sequence, learner, adapted, n_generated=n_generated)
+        if view is not None:
+            adapted = None if adaptation.is_none_of(learner) else adaptation.learner
+            n_generated = adaptation.n_generated
+            decision = assess(
+                view, learner, adapted, gate=self.gate, students=students or None, n_generated=n_generated
+            )
         kept = adaptation.learner
         if decision is not None and decision.keep_source:
             kept = learner
@@ -177,7 +186,7 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
 
     def new_learner(self, classes: NDArray[Any]) -> Learner:
         """The learner of the wrapped classifier, not fitted."""
-        return as_learner(self._template(), classes)
+        return as_learner(self._seeded(), classes)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Labels of new samples, by the adapted classifier."""
@@ -233,18 +242,21 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         return LogisticRegression(max_iter=1000)
 
     def _template(self) -> Any:
-        estimator = self._default_estimator() if self.estimator is None else clone(self.estimator)
-        return estimator if self.random_state is None else seed_open(estimator, as_seed(self.random_state))
+        return self._default_estimator() if self.estimator is None else clone(self.estimator)
+
+    def _seeded(self) -> Any:
+        """The wrapped classifier, not fitted, with its seeds set; a generator is advanced by fitting alone."""
+        template = self._template()
+        return template if self.random_state is None else seed_open(template, as_seed(self.random_state))
 
     def _needs_matrices(self, method: Method) -> bool:
         """Whether samples of different domains are mixed in the input space: data frames must then become arrays."""
         goat = method.goat if isinstance(method, ChosenGOAT) else method
         if not isinstance(goat, GOAT):
             return False
-        has_encoder = isinstance(self.estimator, Pipeline) and len(self.estimator.steps) > 1
         # A classifier with a learner of its own encodes whatever samples it takes, such as images.
-        has_encoder = has_encoder or hasattr(self.estimator, "make_learner")
-        return not (has_encoder and goat.feature_space)
+        encodes = has_encoder(self.estimator) or hasattr(self.estimator, "make_learner")
+        return not (encodes and goat.feature_space)
 
     def _fitted(
         self,
@@ -256,7 +268,9 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         decision: Decision | None = None,
     ) -> Self:
         self.estimator_, self.source_estimator_, self.classes_ = estimator, source, classes
-        self.adaptation_, self.decision_ = adaptation, decision
+        # The domains of the path are the user's rows: a kept model holds none of them.
+        self.adaptation_ = None if adaptation is None else replace(adaptation, path=None)
+        self.decision_ = decision
         self.path_ = [] if adaptation is None else list(adaptation.records)
         self.plans_ = [] if adaptation is None else list(adaptation.plans)
         self.step_estimators_ = [source] if self.keep_steps else []

@@ -87,9 +87,7 @@ class GOATClassifier(AdaptedClassifier):
 
     @property
     def n_generated_(self) -> int:
-        if self.adaptation_ is None:
-            return 0
-        return int(self.n_generated) if self.choice_ is None else self.choice_.n_generated
+        return 0 if self.adaptation_ is None else self.adaptation_.n_generated
 
     def _method(self) -> Method:
         if isinstance(self.n_generated, str) and self.n_generated != "auto":

@@ -20,7 +20,7 @@ class DirectSelfTrainingClassifier(AdaptedClassifier):
     >>> from gradapt.methods import SelfTraining
     >>> X = np.array([[0.0], [1.0], [5.0], [6.0], [0.6], [1.6], [5.6], [6.6]])
     >>> y = [0, 0, 1, 1, None, None, None, None]
-    >>> method = DirectSelfTraining(GradualSelfTraining(SelfTraining(drop_fraction=0)))
+    >>> method = DirectSelfTraining(SelfTraining(drop_fraction=0))
     >>> clf = DirectSelfTrainingClassifier(method=method).fit(X, y, sample_domain=[1] * 4 + [2] * 4)
     >>> clf.predict([[0.8], [6.2]]).tolist()
     [0, 1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Self
@@ -16,7 +16,7 @@ from sklearn.base import clone, is_clusterer, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-from gradapt.domains import take_rows
+from gradapt.domains import Interpolated, is_tensor, take_rows
 from gradapt.errors import AdaptationWarning, InputError
 
 __all__ = ["ScikitLearner", "calm_threads", "check_classifier", "fit_weighted"]
@@ -73,10 +73,13 @@ class ScikitLearner:
         return full
 
     def place(self, samples: Any) -> Any:
-        return samples
+        """As an array where they are tensors or to be formed: scikit-learn reads nothing else."""
+        if isinstance(samples, Interpolated):
+            samples = samples.whole()
+        return samples.cpu().numpy() if is_tensor(samples) else samples
 
     def encode(self, samples: Any) -> Any:
-        if not _has_encoder(self.estimator):
+        if not has_encoder(self.estimator):
             return samples
         return self.estimator[:-1].transform(samples)
 
@@ -88,7 +91,7 @@ class ScikitLearner:
             return replace(self, estimator=head.estimator)
         name = self.estimator.steps[-1][0]
         steps = [*self.estimator.steps[:-1], (name, head.estimator)]
-        return replace(self, estimator=Pipeline(steps, memory=self.estimator.memory))
+        return replace(self, estimator=_with_steps(self.estimator, steps))
 
     def _usable(self, samples: Any, labels: NDArray[Any], weights: NDArray[np.float64] | None) -> Training:
         """Samples with one class each, none of which the classifier would stumble over."""
@@ -150,12 +153,12 @@ def fit_weighted(model: Any, samples: Any, labels: Any, weights: Any) -> Any:
             f"{type(last).__name__} does not take sample weights; use hard labels "
             "without weights, or a classifier whose fit has sample_weight"
         )
-    if not _has_encoder(model):
+    if not has_encoder(model):
         last.fit(samples, labels, sample_weight=weights)
         return model
     encoder = model[:-1]
     last.fit(encoder.fit_transform(samples, labels), labels, sample_weight=weights)
-    return Pipeline([*encoder.steps, model.steps[-1]], memory=model.memory)
+    return _with_steps(model, [*encoder.steps, model.steps[-1]])
 
 
 def _spread_soft_labels(
@@ -221,7 +224,15 @@ def _holds_out(model: Any, n_samples: int) -> bool:
     return n_samples > 10_000 if asked == "auto" else bool(asked)
 
 
-def _has_encoder(model: Any) -> bool:
+def _with_steps(pipeline: Pipeline, steps: list[tuple[str, Any]]) -> Pipeline:
+    """The same pipeline, options and all, with other steps."""
+    changed = copy(pipeline)
+    changed.steps = steps
+    return changed
+
+
+def has_encoder(model: Any) -> bool:
+    """Whether a model is a pipeline with something in front of its classifier."""
     return isinstance(model, Pipeline) and len(model.steps) > 1
 
 
@@ -232,7 +243,7 @@ def _last_step(model: Any) -> Any:
 def _continues(model: Any) -> bool:
     """Whether ``warm_start`` means to go on from the coefficients (for trees it means more trees)."""
     has_coefficients = hasattr(model, "coef_") or hasattr(model, "coefs_")
-    return not _has_encoder(model) and has_coefficients and "warm_start" in model.get_params()
+    return not has_encoder(model) and has_coefficients and "warm_start" in model.get_params()
 
 
 def _copy_with_state(model: Any) -> Any:

@@ -131,9 +131,7 @@ class TorchLearner:
         self, module: nn.Module, recipe: Recipe, purpose: str, samples: Any, labels: Any, weights: Any
     ) -> nn.Module:
         """A copy of the module, trained on; what is captured for one training serves the next of its kind."""
-        # Whole networks and heads have different shapes; all of one kind in a family have the same.
-        kind = "whole" if self.owner is not None else "head"
-        trainer = self.trainers.get((purpose, kind), module, lambda own: Trainer(own, recipe))
+        trainer = self.trainers.get(recipe, module, lambda own: Trainer(own, recipe))
         rows = formed(as_rows(samples, self.device, dtype_of(module)))
         codes = torch.as_tensor(np.ascontiguousarray(labels), device=self.device)
         codes = codes.to(dtype_of(module) if codes.ndim == 2 else torch.int64)

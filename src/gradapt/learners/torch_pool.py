@@ -20,7 +20,7 @@ AnyTrainer = TypeVar("AnyTrainer", bound=_HasModule)
 
 
 class TrainerPool:
-    """Trainers of one family of networks, by what they train.
+    """Trainers of one family of networks, built by one function, by what and how they train.
 
     A trainer keeps the module it was made for and trains it in place; weights are loaded into it
     before every training. On a GPU its captured steps then serve all trainings of one shape.
@@ -41,12 +41,24 @@ class TrainerPool:
 
     def get(self, key: Hashable, module: nn.Module, make: Callable[[nn.Module], AnyTrainer]) -> AnyTrainer:
         """The trainer of a key, loaded with the weights of ``module``, which stays as it is."""
-        shapes = tuple((name, tuple(value.shape)) for name, value in module.state_dict().items())
-        if (key, shapes) not in self._trainers:
-            self._trainers[key, shapes] = make(deepcopy(module))
-        trainer: AnyTrainer = self._trainers[key, shapes]
+        place = (key, _architecture(module))
+        if place not in self._trainers:
+            self._trainers[place] = make(deepcopy(module))
+        trainer: AnyTrainer = self._trainers[place]
         load_weights(trainer.module, module.state_dict())
         return trainer
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Captured steps and the state of optimisers are no part of a saved or copied model.
+        return {"_trainers": {}}
+
+
+def _architecture(module: nn.Module) -> Hashable:
+    """What makes two modules alike but for their weights: layers, shapes, types and devices."""
+    tensors = tuple(
+        (name, tuple(value.shape), value.dtype, value.device) for name, value in module.state_dict().items()
+    )
+    return repr(module), tensors
 
 
 @torch.no_grad()

@@ -112,7 +112,7 @@ def dtype_of(module: nn.Module) -> torch.dtype:
 
 @torch.no_grad()
 def logits(module: nn.Module, samples: Samples) -> Tensor:
-    """Scores of all samples in evaluation mode, as float32 on the device."""
+    """Scores of all samples in evaluation mode, on the device."""
     module.eval()
     return torch.cat([module(part) for part in _parts(samples)])
 

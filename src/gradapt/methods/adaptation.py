@@ -62,6 +62,10 @@ class StepRecord:
     shift: float | None
     seconds: float
 
+    def given_number(self, n_pairs: int) -> int:
+        """Which of the given domains a real step is about, on a path of so many pairs of neighbours."""
+        return round(self.position * n_pairs)
+
     @classmethod
     def of(
         cls, number: int, step: PathStep, labels: PseudoLabels, after: NDArray[np.int64], started: float
@@ -126,6 +130,10 @@ class Adaptation:
     path: Path | None = None
     carried: NDArray[np.float64] | None = None
     choice: Any = None
+
+    def is_none_of(self, learner: Learner) -> bool:
+        """Whether nothing was done: a student may be its teacher, where one class was left to learn from."""
+        return not self.records and self.learner is learner
 
     @property
     def n_generated(self) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gradapt.domains import DomainSequence
+from gradapt.errors import InputError
 from gradapt.learners import Learner
 from gradapt.methods.adaptation import Adaptation, GradualMethod, OnStep
 from gradapt.methods.gradual import GradualSelfTraining, adapt_head
@@ -38,6 +39,8 @@ class GOAT:
 
     def __post_init__(self) -> None:
         check_n_generated(self.n_generated)
+        if not self.feature_space and getattr(self.gradual, "freeze_encoder", False):
+            raise InputError("freeze_encoder=True needs feature_space=True: in the input space the whole model learns")
 
     def adapt(
         self,

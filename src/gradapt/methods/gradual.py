@@ -65,16 +65,11 @@ class GradualSelfTraining:
 
 
 @dataclass(frozen=True)
-class DirectSelfTraining:
+class DirectSelfTraining(GradualSelfTraining):
     """Self-training straight from the source to the target, whatever lies between.
 
-    Parameters
-    ----------
-    gradual : GradualSelfTraining
-        What runs on the target alone; its ``n_rounds`` is the number of repetitions.
+    Parameters are those of `GradualSelfTraining`; ``n_rounds`` counts the repetitions on the target.
     """
-
-    gradual: GradualSelfTraining = field(default_factory=GradualSelfTraining)
 
     def adapt(
         self,
@@ -83,7 +78,7 @@ class DirectSelfTraining:
         on_step: OnStep | None = None,
         workspace: Workspace | None = None,
     ) -> Adaptation:
-        return self.gradual.adapt(learner, sequence.ends(), on_step, workspace)
+        return super().adapt(learner, sequence.ends(), on_step, workspace)
 
 
 def adapt_head(method: GradualMethod, learner: Learner, path: Path, on_step: OnStep | None = None) -> Adaptation:

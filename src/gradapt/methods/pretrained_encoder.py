@@ -13,7 +13,7 @@ from gradapt.domains import DomainSequence
 from gradapt.errors import InputError
 from gradapt.learners import Learner
 from gradapt.learners.torch_learner import TorchLearner
-from gradapt.learners.torch_pool import load_weights
+from gradapt.learners.torch_pool import TrainerPool, load_weights
 from gradapt.learners.torch_training import seeded
 from gradapt.methods.adaptation import Adaptation, Method, OnStep
 from gradapt.methods.gradual import GradualSelfTraining
@@ -62,7 +62,10 @@ class PretrainedEncoder:
             )
         source = sequence.source
         codes, weights = source.codes(learner.classes), source.uneven_weights
-        small = replace(learner, build=self.module, seed=derive_seed(learner.seed, "pretraining"))
+        # Another function builds this one, so that its trainers are no one else's.
+        small = replace(
+            learner, build=self.module, seed=derive_seed(learner.seed, "pretraining"), trainers=TrainerPool()
+        )
         small = small.fit(source.samples, codes, weights)
         pretrained = self.pretraining.adapt(small, sequence).learner
         shape = tuple(source.samples.shape[1:])
@@ -74,5 +77,6 @@ class PretrainedEncoder:
         load_weights(front, trained_front.state_dict())
         bare = replace(learner, module=whole, new_head=None, step=0)
         head = bare.head()
-        head = replace(head, build=lambda *_: deepcopy(head.trained))
-        return bare.with_head(head.fit(bare.encode(source.samples), codes, weights))
+        trained = replace(head, build=lambda *_: deepcopy(head.trained))
+        trained = trained.fit(bare.encode(source.samples), codes, weights)
+        return bare.with_head(replace(trained, build=head.build))

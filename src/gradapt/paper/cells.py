@@ -22,7 +22,7 @@ class Cell:
     n_given : int
         Given domains between source and target.
     method : str
-        One of `gradapt.paper.columns.METHODS`.
+        One of `gradapt.paper.configurations`.
     n_generated : int
         Domains generated between each two neighbours.
     n_samples : int or None

@@ -190,9 +190,5 @@ def _point(x: float, y: float, stop: Stop | None) -> Markup:
     return tag("circle", class_="given mark", cx=x, cy=y, r=4.5, data_step=index)
 
 
-def _whole_percent(value: Any) -> str:
-    return f"{100 * float(value):.0f} %"
-
-
 def _tick_percent(value: Any) -> str:
     return f"{100 * float(value):.3g} %"

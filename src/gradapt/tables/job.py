@@ -117,8 +117,7 @@ def adapt_checked(checked: Checked, progress: Progress | None = None) -> Result:
         choice = _choice(checked.settings, adaptation)
         report("estimate", 0, 1)
         decision = checked.decision
-        # A student may be its teacher, where one class was left to learn from: then steps were taken all the same.
-        if adaptation.records or adaptation.learner is not source:
+        if not adaptation.is_none_of(source):
             decision = assess(
                 checked.view,
                 source,
@@ -155,7 +154,7 @@ def _adapted(checked: Checked, report: Progress) -> tuple[Adaptation, dict[int, 
 
     def watch(record: StepRecord, student: Learner) -> None:
         if not record.generated:
-            students[round(record.position * last)] = student
+            students[record.given_number(last)] = student
         advance(1)
 
     report("adapt", 0, total)

@@ -74,7 +74,7 @@ def method_from_word(word: str) -> Method | None:
     SourceOnly()
     """
     gradual = GradualSelfTraining(freeze_encoder=True)
-    methods = {"goat": None, "gst": gradual, "direct": DirectSelfTraining(gradual), "source": SourceOnly()}
+    methods = {"goat": None, "gst": gradual, "direct": DirectSelfTraining(freeze_encoder=True), "source": SourceOnly()}
     if word not in methods:
         raise InputError(f"there is no method {word!r}; choose {', '.join(methods)}")
     return methods[word]

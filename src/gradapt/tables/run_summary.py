@@ -21,7 +21,7 @@ from gradapt.trust import AccuracyEstimate
 
 __all__ = ["check_summary", "plain", "summarise"]
 
-_PACKAGES = ("numpy", "scipy", "scikit-learn", "POT", "numba", "pandas", "pyarrow", "skops", "torch")
+_PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "pyarrow", "skops", "torch")
 
 
 def summarise(result: Result, command: list[str] | None = None, redo: str = "") -> dict[str, Any]:

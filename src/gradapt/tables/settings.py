@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gradapt.choice import ChosenGOAT
@@ -114,6 +114,11 @@ class Settings:
     def __post_init__(self) -> None:
         if self.n_generated is not None and not 0 <= self.n_generated <= 50:
             raise InputError(f"n_generated must lie between 0 and 50, got {self.n_generated!r}")
+        if self.n_generated is not None and self.method is not None:
+            raise InputError(
+                f"n_generated belongs to the default method, got {self.n_generated!r} beside {self.method_word!r}; "
+                "leave one of them out, or give the number to the method"
+            )
         if isinstance(self.order, Column) and self.order.name == self.label:
             raise InputError(f"label and order must be two columns, got {self.label!r} for both")
 
@@ -131,9 +136,11 @@ class Settings:
             How far a typical class moves in the largest step, in units of its margin: on huge tables the
             number of generated domains follows from it.
         """
+        transport = Transport(max_samples=self.limits.transport, seed=self.seed)
+        if isinstance(self.method, GOAT) and self.method.transport == Transport():
+            return replace(self.method, transport=transport)
         if self.method is not None:
             return self.method
-        transport = Transport(max_samples=self.limits.transport, seed=self.seed)
         if self.n_generated is not None:
             return GOAT(self.n_generated, transport=transport)
         return ChosenGOAT(GOAT(transport=transport), max_values=_MOST_VALUES, largest_ratio=largest_ratio)

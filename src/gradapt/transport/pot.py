@@ -90,9 +90,8 @@ def emd2(
     log: bool = False,
     return_matrix: bool = False,
     center_dual: bool = True,
-    numThreads: int | str = 1,
     check_marginals: bool = True,
-    potentials_init: Any = None,
+    **others: Any,
 ) -> Any:
     """The cost of the optimal plan, as `ot.emd2` gives it; parameters as for `emd`.
 
@@ -104,6 +103,9 @@ def emd2(
     >>> emd2([0.5, 0.5], [0.25, 0.75], [[0.0, 1.0], [1.0, 0.0]])
     0.25
     """
+    unknown = others.keys() - {"numThreads", "potentials_init"}
+    if unknown:
+        raise TypeError(f"emd2 got an unexpected keyword argument {min(unknown)!r}")
     targets = np.asarray(b, dtype=np.float64)
     if targets.ndim == 2:
         return [

@@ -65,7 +65,12 @@ class AccuracyEstimator(Protocol):
 
 def prepared_on(view: PathView, estimator: AccuracyEstimator) -> PreparedEstimator:
     """An estimator prepared on a view, once for everybody who shares the view."""
-    return view.once(("estimator", estimator), lambda: estimator.prepare(view))
+    try:
+        hash(estimator)
+        key: object = estimator
+    except TypeError:
+        key = id(estimator)  # a value of somebody's own, with an array or a list in it
+    return view.once(("estimator", key), lambda: estimator.prepare(view))
 
 
 def spread(*rates: tuple[float, float]) -> float:

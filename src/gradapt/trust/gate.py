@@ -9,7 +9,7 @@ from typing import Any
 from gradapt.domains import Domain, DomainSequence
 from gradapt.errors import InputError
 from gradapt.learners import Learner
-from gradapt.seeds import derive_seed
+from gradapt.paths import Transport
 from gradapt.trust.accuracy import AccuracyEstimator, prepared_on
 from gradapt.trust.along import accuracy_along
 from gradapt.trust.carried_or_agreement import CarriedOrAgreement
@@ -77,6 +77,12 @@ class Gate:
         """
         return PathView.of(sequence.masked().each(self._sampled), model, self.seed)
 
+    def checked_view(self, sequence: DomainSequence, model: Any) -> PathView:
+        """`view`, with its verdict; what cannot be checked is refused here, before anything is adapted."""
+        view = self.view(sequence, model)
+        diagnose(view)
+        return view
+
     def decide(
         self,
         sequence: DomainSequence,
@@ -91,7 +97,8 @@ class Gate:
         return assess(view, source, adapted, gate=self, students=students, n_generated=n_generated)
 
     def _sampled(self, domain: Domain) -> Domain:
-        return domain.subsample(self.max_samples, derive_seed(self.seed, "trust", "rows", domain.name))
+        # The rows that plans are made between, where these are as many.
+        return Transport(max_samples=self.max_samples, seed=self.seed).sampled(domain)
 
 
 def assess(

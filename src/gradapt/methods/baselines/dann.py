@@ -38,6 +38,7 @@ class DANN:
 
     def __post_init__(self) -> None:
         check_strength(self.strength, "strength")
+        object.__setattr__(self, "hidden", tuple(self.hidden))
 
     def networks(self, n_features: int, n_classes: int) -> nn.Module:
         return mlp(n_features, 1, hidden=tuple(self.hidden), dropout=0.0, batch_norm=False)

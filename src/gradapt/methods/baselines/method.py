@@ -112,7 +112,7 @@ class BaselineMethod:
             layer = last_hidden_layer(student.trained)
         shape = tuple(student.trained.sample_shape)  # type: ignore[arg-type]
         return student.trainers.get(
-            (self.baseline, layer),
+            (self.baseline, layer, student.refit_recipe),
             student.trained,
             lambda own: PairedTrainer(
                 own, layer, self.baseline, student.refit_recipe, sample_shape=shape, n_classes=len(student.classes)

@@ -233,12 +233,18 @@ def _attach(x, parent, links):  # type: ignore[no-untyped-def]
 def settle(order, supply, links, upward, flow):  # type: ignore[no-untyped-def]
     """Mass on the arcs of the tree from the weights alone, leaves first: free of what many pivots have summed up to.
 
-    What a leaf has goes to its parent, so that every sample's marginal is off by the rounding of its own weight.
+    What a leaf has goes to its parent. Sums carry what float64 would round away, so that every sample's marginal
+    is off by the rounding of its own weight, however small that is.
     """
-    excess = supply.copy()
+    excess, rest = supply.copy(), np.zeros_like(supply)
     for node in order:
         parent, arc = links[0, node], links[1, node]
         if parent < 0:
             continue
-        flow[arc] = max(excess[node] if upward[node] else -excess[node], 0.0)
-        excess[parent] += excess[node]
+        amount = excess[node] + rest[node]
+        flow[arc] = max(amount if upward[node] else -amount, 0.0)
+        # Knuth's sum of two numbers and its error.
+        total = excess[parent] + excess[node]
+        other = total - excess[parent]
+        rest[parent] += (excess[parent] - (total - other)) + (excess[node] - other) + rest[node]
+        excess[parent] = total

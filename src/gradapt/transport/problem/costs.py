@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from gradapt.errors import InputError
-from gradapt.transport.problem.cost_table import BlockTable, CostTable, gamma
+from gradapt.transport.problem.cost_table import BlockTable, CostTable, HeldTable, gamma
 from gradapt.transport.problem.squared_distances import SquaredDistances, square_norms
 
 __all__ = ["Cost", "CustomCost", "PowerMetric", "Precomputed", "SquaredEuclidean", "as_cost", "degree_of", "table_of"]
@@ -148,14 +148,22 @@ class Precomputed:
         object.__setattr__(self, "matrix", matrix)
 
     def block(self, x0: Any, x1: Any) -> NDArray[np.float64]:
-        return self.matrix[np.ix_(_index(x0), _index(x1))]
+        rows, cols = _index(x0), _index(x1)
+        if (
+            len(cols) == self.matrix.shape[1]
+            and len(rows)
+            and all((np.diff(index) == 1).all() for index in (rows, cols))
+        ):
+            # Whole rows one after the other need no copy.
+            return self.matrix[rows[0] : rows[-1] + 1]
+        return self.matrix[np.ix_(rows, cols)]
 
     def pairs(self, x0: Any, x1: Any) -> NDArray[np.float64]:
         return self.matrix[_index(x0), _index(x1)]
 
     def table(self, x0: Any, x1: Any, *, apart: bool = False) -> CostTable:
         # Given numbers are what they are.
-        return BlockTable(self, x0, x1, 0.0)
+        return HeldTable(BlockTable(self, x0, x1, 0.0), self.block(x0, x1))
 
 
 def as_cost(cost: Cost | Callable[[Any, Any], Any] | None) -> Cost:

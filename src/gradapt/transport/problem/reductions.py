@@ -120,10 +120,10 @@ def groups(x: Any) -> Index:
 def _shared(group: Index, mass: Float, member: Index, weights: Float) -> tuple[Index, Index, Float]:
     """Divide entries, each of one group, among the group's members: member, entry and mass of each piece.
 
-    Members are filled one after the other. The last entry of a group takes what its members still lack, so that
-    the rounding of the entries stays inside the group.
+    Members are filled one after the other. The last and largest entry of a group takes what its members still
+    lack, so that rounding stays inside the group and where it is smallest.
     """
-    entries, members = np.argsort(group, kind="stable"), np.argsort(member, kind="stable")
+    entries, members = np.lexsort((mass, group)), np.argsort(member, kind="stable")
     firsts = np.searchsorted(member[members], np.arange(member.max() + 2))
     lacks = weights[members].tolist()
     last = np.append(np.diff(group[entries]) != 0, True).tolist()

@@ -97,7 +97,7 @@ def price_out(
         u, v = master.potentials
         here = beside(table.home, u), beside(table.home, v)
         found, slack = least_pairs(table, *here, _MORE_CANDIDATES, -_TOLERANCE * master.scale)
-        new = np.setdiff1d(found, edges, assume_unique=True)
+        new = _not_among(found, edges)
         if progress is not None:
             progress("pricing", 1.0 if len(new) == 0 else 1.0 - 1.0 / (number + 2))
         if len(new) == 0:
@@ -107,7 +107,7 @@ def price_out(
             if _closed(table, plan, weights, u, v) or not master.sharpen(u, v):
                 return *plan, u
             continue
-        edges = np.union1d(edges, new)
+        edges = np.sort(np.concatenate([edges, new]), kind="stable")
         master.add(new // m, new % m, table.pairs(new // m, new % m))
     raise SolverError(f"pricing did not end in {_MOST_ROUNDS} rounds; use Sinkhorn() for a plan with a proven gap")
 
@@ -121,7 +121,7 @@ def _begin(table: CostTable, weights: tuple[Float, Float], v: Any, master: Maste
     else:
         # Pairs of some plan at all, so that the candidates admit one.
         rows, cols, _ = monotone_entries(*weights)
-        edges = np.union1d(least_pairs(table, u, v, candidates)[0], rows * m + cols)
+        edges = _distinct([least_pairs(table, u, v, candidates)[0], rows * m + cols])
     rows, cols = np.divmod(edges, m)
     costs = table.pairs(rows, cols)
     master.add(rows, cols, costs)
@@ -192,7 +192,7 @@ def least_pairs(table: CostTable, u: Any, v: Any, count: int, limit: float | Non
         place, values = (to_numpy(x) for x in smallest(reduced, count, 1))
         found.append((rows[:, None] * table.shape[1] + place)[values < (np.inf if limit is None else limit)])
     found.append(best.numbers(limit))
-    return np.unique(np.concatenate(found)), np.concatenate(lowest)
+    return _distinct(found), np.concatenate(lowest)
 
 
 def _compiled_pass(table: CostTable, u: Float, v: Float, count: int, limit: float | None) -> tuple[Index, Float]:
@@ -210,7 +210,19 @@ def _compiled_pass(table: CostTable, u: Float, v: Float, count: int, limit: floa
         price_rows(table.block(part), u, v, part.start, below, lowest, in_row, row_best, in_column, column_best)
     by_rows = (np.arange(n)[:, None] * m + in_row)[row_best < below]
     by_columns = (in_column * m + np.arange(m)[:, None])[column_best < below]
-    return np.unique(np.concatenate([by_rows, by_columns])), lowest
+    return _distinct([by_rows, by_columns]), lowest
+
+
+def _distinct(parts: list[Index]) -> Index:
+    """All numbers, each once, in order; sorting is quicker here than the hashing of `np.unique`."""
+    numbers = np.sort(np.concatenate(parts))
+    return np.asarray(numbers[np.append(True, numbers[1:] != numbers[:-1])] if len(numbers) else numbers)
+
+
+def _not_among(numbers: Index, others: Index) -> Index:
+    """Those of some numbers that are not in another ordered list."""
+    place = np.minimum(np.searchsorted(others, numbers), len(others) - 1)
+    return np.asarray(numbers[others[place] != numbers])
 
 
 class _Columns:

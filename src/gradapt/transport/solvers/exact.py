@@ -36,6 +36,8 @@ Float = NDArray[np.float64]
 SMALL_PAIRS = 250 * 250
 # A run of the auction takes some 30 bids for each sample; mass ties take thousands.
 _BIDS_PER_SAMPLE = 1000
+# Mean costs below all potentials where a column is out of sight.
+_BEYOND = 16.0
 # Copies of each sample of the smaller cloud in a rough auction, at most.
 _MOST_COPIES = 4
 # The rough auction stops at this share of the costs' spread.
@@ -190,8 +192,10 @@ class Exact:
             auction(provider, state, tolerance=_ROUGH, progress=self.progress, budget=_BIDS_PER_SAMPLE * size)
         v = np.full(problem.shape[1], -np.inf)
         np.maximum.at(v, cols, provider.offset - state.prices)
-        # A column without a copy gets the potential of a neighbour in the list, and soon its own by pricing.
-        v = np.where(np.isfinite(v), v, np.median(v[np.isfinite(v)]))
+        known = np.isfinite(v)
+        if not known.all():
+            # So low that no row looks at a column without a copy: its own potential then comes from the rows.
+            v = np.where(known, v, v[known].min() - _BEYOND * mean_cost(table))
         return _moved(v, square if products is None else products.table, table)
 
 

@@ -1,0 +1,85 @@
+"""Small hostile problems against all permutations in rational arithmetic: what is called proven is true."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from gradapt.transport import Exact, Problem, solve
+from gradapt.transport.problem import squared_distances
+from gradapt.transport.problem.certificate import certify
+from gradapt.transport.solvers import exact
+
+KINDS = ["plain", "offset", "duplicated", "collinear", "whole numbers", "mixed scales", "nearly equal"]
+
+
+def hostile(kind: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    x0, x1 = rng.standard_normal((5, 3)), rng.standard_normal((5, 3))
+    if kind == "offset":
+        x0, x1 = x0 + 10.0 ** (seed % 7), x1 + 10.0 ** (seed % 7)
+    elif kind == "duplicated":
+        x0, x1 = x0[rng.integers(0, 2, 5)], x1[rng.integers(0, 3, 5)]
+    elif kind == "collinear":
+        x0, x1 = x0[:, :1] * [1.0, 2.0, -3.0], x1[:, :1] * [1.0, 2.0, -3.0]
+    elif kind == "whole numbers":
+        x0, x1 = np.round(2 * x0), np.round(2 * x1)
+    elif kind == "mixed scales":
+        x0, x1 = (x * 10.0 ** rng.uniform(-8, 8, (5, 1)) for x in (x0, x1))
+    elif kind == "nearly equal":
+        x1 = x0[::-1] + 1e-12 * x1
+    scale = 10.0 ** rng.choice([-300, -170, -162, -100, -8, 0, 8, 100, 140])
+    return scale * x0, scale * x1
+
+
+def true_costs(x0: np.ndarray, x1: np.ndarray) -> list[list[Fraction]]:
+    a, b = ([[Fraction(float(value)) for value in row] for row in x] for x in (x0, x1))
+    return [[sum((p - q) ** 2 for p, q in zip(r, s, strict=True)) for s in b] for r in a]
+
+
+@pytest.mark.parametrize("way", ["dense", "products", "sparse", "large methods", "tensors"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_bounds_and_proofs_are_true(kind: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if way in ("products", "large methods"):
+        monkeypatch.setattr(squared_distances, "DIRECT_WORK", -1.0)
+    if way == "large methods":
+        monkeypatch.setattr(exact, "SMALL_PAIRS", 0)
+    for seed in range(12):
+        x0, x1 = hostile(kind, seed)
+        samples: list[Any] = [sp.csr_array(x) for x in (x0, x1)] if way == "sparse" else [x0, x1]
+        problem = Problem.of(*samples)
+        if way == "tensors":
+            pytest.importorskip("torch")
+            problem = problem.to_device("cpu")
+        # The problem counts in units of its own scale, where nothing is out of range.
+        unit = Fraction(4) ** problem.exponent
+        costs = [[cost / unit for cost in row] for row in true_costs(x0, x1)]
+        optimum = min(sum(costs[i][j] for i, j in enumerate(order)) for order in permutations(range(5))) / 5
+        solution = Exact().solve(problem)
+        plain = Problem(*(getattr(problem, name) for name in ("x0", "x1", "weights0", "weights1", "cost", "uniform")))
+        certificate = certify(plain, solution, 0.0)
+        assert Fraction(certificate.dual) <= optimum
+        paid = sum(Fraction(m) * costs[i][j] for i, j, m in zip(*_entries(solution), strict=True))
+        shown = solve(problem, Exact()).certificate
+        if shown.proves_optimal():
+            assert paid <= optimum * (1 + Fraction(2, 10**9)) + Fraction(2 * certificate.resolution)
+        assert np.abs(np.bincount(solution.rows, solution.mass, 5) - 0.2).max() < 1e-15
+        assert np.abs(np.bincount(solution.cols, solution.mass, 5) - 0.2).max() < 1e-15
+
+
+def _entries(solution: Any) -> tuple[list[int], list[int], list[float]]:
+    return solution.rows.tolist(), solution.cols.tolist(), solution.mass.tolist()
+
+
+def test_the_check_finds_a_false_bound() -> None:
+    x0, x1 = hostile("plain", 3)
+    problem = Problem.of(x0, x1)
+    costs = true_costs(problem.x0, problem.x1)
+    optimum = min(sum(costs[i][j] for i, j in enumerate(order)) for order in permutations(range(5))) / 5
+    assert Fraction(float(optimum) * 1.001) > optimum
+    assert Fraction(certify(problem, Exact().solve(problem), 0.0).primal) * Fraction(1001, 1000) > optimum
