@@ -32,3 +32,11 @@ def test_printable_text_is_left_alone(text):
 
 def test_terminals_are_not_steered():
     assert printable("a\x1b]0;title\x07\r\nb") == "a ]0;title   b"
+
+
+def test_spans_are_folded_between_their_numbers():
+    lines = text_table(
+        ["step", "shift"], [["0.1828179451..0.3791476787 -> 0.3840017864..0.5922022918", "0.5"]], width=25
+    )
+    assert max(map(len, lines.splitlines())) <= 25
+    assert all(number in lines for number in ("0.1828179451", "0.3791476787", "0.3840017864", "0.5922022918"))

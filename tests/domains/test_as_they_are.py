@@ -228,3 +228,8 @@ class TestNumbers:
         clf = GOATClassifier(LogisticRegression(), n_generated=1)
         clf.fit(points, Y, sample_domain=np.repeat([0, 1], 12))
         assert clf.predict(sp.csr_array(X)).shape == (24,)
+
+
+def test_columns_may_be_numbered():
+    table = pd.DataFrame(np.column_stack([X, X])).assign(y=Y, t=np.repeat([0, 1], 12))
+    assert from_table(table, label="y", order="t", windows=ByValue()).source.samples.shape == (12, 2)

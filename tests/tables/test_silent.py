@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import os
+import re
 import struct
 import threading
 import zlib
@@ -420,6 +421,32 @@ class TestMessages:
         code, out, errors = gradapt("check", tmp_path / "[bold].csv", "--label", "[nope]", "--order", "when")
         assert "no column '[nope]'; it has [/bold], y, [link=a]<b>|`x`" in errors
 
+    def test_names_that_are_no_text(self, tmp_path):
+        name = os.fsdecode(b"a\xff.csv")
+        table().to_csv(tmp_path / name, index=False)
+        options = ["--label", "label", "--order", "when", "--generated", "0"]
+        code, out, errors = gradapt("adapt", tmp_path / name, *options, "-o", tmp_path / "RUN")
+        assert code == 0, errors
+        assert "\udcff" not in out
+        code, _, errors = gradapt("adapt", tmp_path / name, *options, "-o", tmp_path / os.fsdecode(b"R\xff"))
+        assert code == 2
+        assert "must be text in UTF-8" in errors
+        code, _, errors = gradapt("check", tmp_path / os.fsdecode(b"b\xff.csv"), *options[:4])
+        assert code == 1
+        assert "\udcff" not in errors
+
+    def test_too_little_memory_is_said(self, tmp_path, monkeypatch):
+        from gradapt.tables import csv_file
+
+        def too_much(*given, **options):
+            raise MemoryError
+
+        monkeypatch.setattr(csv_file, "hash_file", too_much)
+        table().to_csv(tmp_path / "table.csv", index=False)
+        code, _, errors = gradapt("check", tmp_path / "table.csv", "--label", "label", "--order", "when")
+        assert code == 1
+        assert "not enough memory" in errors
+
     def test_html_in_names_is_escaped_in_the_model_card(self, tmp_path):
         bad = "<img src=x onerror=alert(1)>"
         frame = table().rename(columns={"x": bad, "label": f"`{bad}`"})
@@ -445,3 +472,6 @@ class TestMessages:
         assert max(map(len, rows)) <= 80
         assert sum("%" in row for row in rows[1:]) == 4
         assert all(row.count("(") == 2 for row in rows[1:] if "%" in row)
+        # Every number of every window stands in one piece.
+        names = {end for row in rows[1:] for end in re.findall(r"-?[0-9][.][0-9]+e-[0-9]+", row)}
+        assert len(names) == 10

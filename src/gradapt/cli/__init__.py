@@ -9,6 +9,7 @@ from typing import NoReturn
 
 from gradapt import __version__
 from gradapt.cli import adapt, check, datasets, demo, export, paper, predict, report
+from gradapt.cli.text import printable
 from gradapt.errors import InputError, SolverError
 
 __all__ = ["main", "run_command"]
@@ -39,6 +40,8 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         # Nobody should meet a traceback; whoever looks for the cause can ask for it.
         if os.environ.get("GRADAPT_DEBUG"):
             raise
+        if isinstance(error, MemoryError):
+            _leave("not enough memory; give fewer rows or columns, or --training-rows and --transport-rows")
         text = " ".join(str(error).split())[:300]
         _leave(f"unexpected {type(error).__name__}: {text} (GRADAPT_DEBUG=1 shows where; please report it)")
 
@@ -79,5 +82,5 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
 
 
 def _leave(text: str, code: int = 1) -> NoReturn:
-    print(f"gradapt: {text}", file=sys.stderr)
+    print(f"gradapt: {printable(text)}", file=sys.stderr)
     sys.exit(code)

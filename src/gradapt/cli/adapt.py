@@ -10,7 +10,7 @@ from typing import Any
 
 from gradapt.cli.bars import stages
 from gradapt.cli.check_text import accuracy_line, check_text, show_warnings
-from gradapt.cli.parsing import Fail, need_tables
+from gradapt.cli.parsing import Fail, need_tables, output_path
 from gradapt.cli.table_options import UNTRUSTED, declare_table, settings_of
 from gradapt.cli.text import printable
 
@@ -26,7 +26,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """The options."""
     declare_table(parser)
     run_folder = parser.add_argument_group("run")
-    run_folder.add_argument("--out", "-o", type=Path, required=True, metavar="RUN", help="folder to write")
+    run_folder.add_argument("--out", "-o", type=output_path, required=True, metavar="RUN", help="folder to write")
     run_folder.add_argument("--force", action="store_true", help="replace a run that is there already")
     run_folder.add_argument("--mlflow", metavar="URI", help="log the run to MLflow, for instance sqlite:///mlflow.db")
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable
+from pathlib import Path
 from typing import NoReturn
 
 from gradapt.extras import need
 
-__all__ = ["Fail", "at_least", "counts", "need_tables"]
+__all__ = ["Fail", "at_least", "counts", "need_tables", "output_path"]
 
 # Leaves with code 2 and one line on how a command is used.
 Fail = Callable[[str], NoReturn]
@@ -31,6 +32,19 @@ def at_least(least: int) -> Callable[[str], int]:
         return number
 
     return whole
+
+
+def output_path(text: str) -> Path:
+    """A path to write to. Bytes in it that are no text cannot be handed to every library that writes.
+
+    >>> output_path("RUN").name
+    'RUN'
+    """
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise argparse.ArgumentTypeError("must be text in UTF-8; choose another name") from None
+    return Path(text)
 
 
 def counts(text: str) -> list[int]:

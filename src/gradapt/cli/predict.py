@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 
 from gradapt.cli.check_text import show_warnings
-from gradapt.cli.parsing import Fail, need_tables
+from gradapt.cli.parsing import Fail, need_tables, output_path
+from gradapt.cli.text import printable
 
 __all__ = ["HELP", "declare", "run"]
 
@@ -22,7 +23,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "tables", nargs="+", type=Path, metavar="NEW", help="CSV or Parquet files with the same columns"
     )
-    parser.add_argument("--out", "-o", type=Path, required=True, help="Parquet or CSV file to write")
+    parser.add_argument("--out", "-o", type=output_path, required=True, help="Parquet or CSV file to write")
     parser.add_argument(
         "--raw-text",
         action="store_true",
@@ -48,5 +49,5 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
     if chosen.out.suffix == ".csv" and not chosen.raw_text:
         predictions = without_formulas(predictions)
     write_predictions(predictions, chosen.out)
-    print(f"{len(predictions)} predictions: {chosen.out}")
+    print(printable(f"{len(predictions)} predictions: {chosen.out}"))
     return 0

@@ -10,6 +10,8 @@ __all__ = ["printable", "text_table"]
 
 _GAP = 2
 _NARROWEST = 10
+# White space that no printable text holds.
+_FOLD = "\x0b"
 
 
 def printable(text: str) -> str:
@@ -65,4 +67,7 @@ def text_table(
 def _folded(cell: str, size: int, word: bool) -> list[str]:
     if not word:
         return [cell.rjust(size)]
-    return [line.ljust(size) for line in textwrap.wrap(cell, size, break_on_hyphens=False)] or [" " * size]
+    # A span of values is folded behind its dots rather than within a number.
+    marked = cell.replace("..", f"..{_FOLD}")
+    lines = textwrap.wrap(marked, size, break_on_hyphens=False, expand_tabs=False, replace_whitespace=False)
+    return [line.replace(_FOLD, "").ljust(size) for line in lines] or [" " * size]

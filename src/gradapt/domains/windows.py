@@ -119,9 +119,9 @@ def from_table(
     features = frame.drop([column for column in (label, order, weight) if column is not None])
     if not features.columns:
         raise InputError("the table has no feature column besides label and order")
-    groups = _cut_column(frame[order], ByQuantile() if windows is None else windows, f"column {order!r}")
-    labels = _column(frame[label])
-    weights = None if weight is None else _column(frame[weight])
+    groups = _cut_column(frame.get_column(order), ByQuantile() if windows is None else windows, f"column {order!r}")
+    labels = _column(frame.get_column(label))
+    weights = None if weight is None else _column(frame.get_column(weight))
     samples = _feature_samples(features)
     domains: list[Domain] = []
     for name, rows in groups:
@@ -140,7 +140,7 @@ def from_table(
 def _feature_samples(features: Any) -> NDArray[np.float64] | None:
     """All features as one float array, or None where a column is not numeric."""
     if all(dtype.is_numeric() or str(dtype) == "Boolean" for dtype in features.schema.values()):
-        return np.column_stack([features[name].to_numpy().astype(np.float64) for name in features.columns])
+        return np.column_stack([features.get_column(name).to_numpy().astype(np.float64) for name in features.columns])
     return None
 
 

@@ -200,7 +200,7 @@ def table_of(frame: Any) -> FrameTable:
     known = wrapped.to_pandas().reset_index(drop=True)
     for name in wrapped.columns:
         # pandas makes floats of whole numbers beside gaps, and floats end at 2**53.
-        series = wrapped[name]
+        series = wrapped.get_column(name)
         if series.dtype.is_integer() and known[name].dtype.kind == "f":
             known[name] = exact_integers(series.to_list(), known.index)
     known.columns = pd.Index([str(name) for name in known.columns])

@@ -112,7 +112,10 @@ def plain(value: Any) -> Any:
         value = value.item()
     if isinstance(value, float):
         return value if np.isfinite(value) else None
-    if value is None or isinstance(value, bool | int | str):
+    if isinstance(value, str):
+        # The name of a file may hold bytes that are no text, which no JSON file takes.
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if value is None or isinstance(value, bool | int):
         return value
     return str(value)
 

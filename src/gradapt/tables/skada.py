@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gradapt.checks import without_mask
 from gradapt.domains import Domain, DomainSequence
 from gradapt.errors import InputError
 
@@ -30,7 +31,7 @@ def from_skada(X: Any, y: Any, sample_domain: Any) -> DomainSequence:
     >>> from_skada([[0.0], [1.0], [2.0], [3.0]], [0, 1, -1, -1], [1, 1, -2, -2])
     DomainSequence([Domain('1', 2 x 1, labelled), Domain('-2', 2 x 1, unlabelled)])
     """
-    samples, labels, domain = np.asarray(X), np.asarray(y), np.asarray(sample_domain)
+    samples, labels, domain = (np.asarray(without_mask(values)) for values in (X, y, sample_domain))
     if domain.shape != (len(samples),) or labels.shape != (len(samples),):
         raise InputError(
             f"y and sample_domain need one entry for each of the {len(samples)} samples, "

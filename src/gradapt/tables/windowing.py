@@ -164,9 +164,11 @@ def _comparable(order: pd.Series, who: str) -> Any:
     items = object_array(order.astype(object).to_numpy())
     if any(isinstance(item, list | dict | set | np.ndarray | complex) for item in items):
         raise InputError(f"{who} holds lists, records or complex numbers, which have no order; {_REMEDY}")
-    numbers = object_array([exact_number(item) for item in items])
-    if all(number is not None for number in numbers):
-        return numbers
+    # The first value tells most columns of dates and words apart from numbers.
+    if exact_number(items[0]) is not None:
+        numbers = {item: exact_number(item) for item in set(items)}
+        if all(number is not None for number in numbers.values()):
+            return object_array([numbers[item] for item in items])
     dates = as_dates(order.astype(object))
     if dates.notna().all():
         return dates.dt.tz_localize(None).to_numpy()
