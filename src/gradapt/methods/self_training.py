@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -40,7 +40,8 @@ class SelfTraining:
     drop_fraction: float = 0.1
     soft_labels: bool = False
     use_weights: bool | None = None
-    confidence: Confidence = top_probability
+    # A function has no name of its own in a representation, only an address.
+    confidence: Confidence = field(default=top_probability, repr=False)
     warm_start: bool = True
 
     def __post_init__(self) -> None:
