@@ -126,3 +126,10 @@ def test_usage_errors_exit_with_2():
     assert gradapt().returncode == 2
     assert gradapt("demo", "--seeds", "0").returncode == 2
     assert gradapt("nonsense").returncode == 2
+
+
+def test_a_reader_that_leaves_early_is_no_error():
+    command = f"{sys.executable} -m gradapt adapt --help | head -1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
+    assert done.stderr == ""
+    assert done.stdout.startswith("usage")

@@ -36,12 +36,14 @@ def main(arguments: list[str] | None = None) -> NoReturn:
         _leave(str(interrupt) or "interrupted", 130)
     except MemoryError:
         _leave("the memory is full; close other programs, give fewer rows or columns, or use a smaller --model")
+    except BrokenPipeError:
+        # Whoever read the output has seen enough; Python would complain once more when it closes the stream.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
     except Exception as error:
         # Nobody should meet a traceback; whoever looks for the cause can ask for it.
         if os.environ.get("GRADAPT_DEBUG"):
             raise
-        if isinstance(error, MemoryError):
-            _leave("not enough memory; give fewer rows or columns, or --training-rows and --transport-rows")
         text = " ".join(str(error).split())[:300]
         _leave(f"unexpected {type(error).__name__}: {text} (GRADAPT_DEBUG=1 shows where; please report it)")
 
