@@ -445,7 +445,7 @@ class TestMessages:
         table().to_csv(tmp_path / "table.csv", index=False)
         code, _, errors = gradapt("check", tmp_path / "table.csv", "--label", "label", "--order", "when")
         assert code == 1
-        assert "not enough memory" in errors
+        assert "the memory is full" in errors
 
     def test_html_in_names_is_escaped_in_the_model_card(self, tmp_path):
         bad = "<img src=x onerror=alert(1)>"

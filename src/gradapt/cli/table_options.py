@@ -41,8 +41,8 @@ def declare_table(parser: argparse.ArgumentParser) -> None:
         "--fail-on",
         choices=("never", "untrusted"),
         default="never",
-        help=f"'untrusted': leave with code {UNTRUSTED} unless the check says 'adapt' (check), or the path was followed as "
-        "the check advises and the adapted model is kept (adapt) [%(default)s]",
+        help=f"'untrusted': leave with code {UNTRUSTED} unless the check says 'adapt' (check), or the path was "
+        "followed as the check advises and the adapted model is kept (adapt) [%(default)s]",
     )
 
 
