@@ -82,7 +82,8 @@ def case(seed: int) -> tuple[Counter[str], list[str]]:
         new = malformed.write(broken(malformed.sound(seed + 1, 40), seed, rng), str(rng.choice(kinds)), folder / "new")
         rules = [["--windows", "3"], ["--window-by", "month"], ["--given", "30,60"], ["--window-by", "value"], []]
         table = ["--label", malformed.LABEL, "--order", malformed.ORDER, *rules[rng.integers(len(rules))]]
-        method = ["--method", str(rng.choice(["goat", "gst", "direct", "source"])), "--generated", "1"]
+        word = str(rng.choice(["goat", "gst", "direct", "source"]))
+        method = ["--method", word, *(["--generated", "1"] if word == "goat" else [])]
         jobs = {
             "check": ["check", old, *table],
             "adapt": ["adapt", old, *table, *method, "-o", folder / "RUN"],

@@ -69,7 +69,8 @@ def fuzz(n_cases):
             path = malformed.write(frame, kind, folder)
             rule = [["--windows", "3"], ["--window-by", "month"], ["--given", "30,60"], []][seed % 4]
             number = ["1", "auto"][seed // 16 % 2]
-            model = ["--method", ["goat", "gst", "direct", "source"][seed // 4 % 4], "--generated", number]
+            word = ["goat", "gst", "direct", "source"][seed // 4 % 4]
+            model = ["--method", word, *(["--generated", number] if word == "goat" else [])]
             options = ["--label", malformed.LABEL, "--order", malformed.ORDER, *rule, *model, "-o", folder / "RUN"]
             code, stderr = run(["adapt", path, *options])
             codes.append(code)
