@@ -97,6 +97,7 @@ def test_the_report_is_built_again_and_compared(made, monkeypatch, capsys):
         (["adapt", "events.parquet", "--label", "kind", "-o", "X"], 2, "--order"),
         (["adapt", "events.parquet", *OPTIONS, "--windows", "3", "-o", "X"], 2, "exclude each other"),
         (["adapt", "events.parquet", *OPTIONS[:6], "--generated", "some", "-o", "X"], 2, "whole number"),
+        (["adapt", "events.parquet", *OPTIONS, "--method", "gst", "-o", "X"], 2, "goes with --method goat"),
         (["adapt", "events.parquet", *OPTIONS, "-o", "RUN"], 1, "'RUN' is not empty"),
         (["adapt", "absent.csv", *OPTIONS, "-o", "X"], 1, "there is no file 'absent.csv'"),
         (["adapt", "events.parquet", *OPTIONS, "--model", "tree", "-o", "X"], 1, "there is no model 'tree'"),
@@ -130,7 +131,7 @@ def test_auto_tells_what_it_compared(made, monkeypatch, capsys):
 def test_an_untrusted_path_leaves_with_3_only_when_asked(tmp_path, monkeypatch, capsys):
     frame((0, 3.0)).to_csv(tmp_path / "jump.csv", index=False)
     monkeypatch.chdir(tmp_path)
-    arguments = ["adapt", "jump.csv", *OPTIONS, "--method", "direct", "--seed", "1"]
+    arguments = ["adapt", "jump.csv", *OPTIONS[:6], "--method", "direct", "--seed", "1"]
     assert _in_process([*arguments, "-o", "one", "--fail-on", "untrusted"], monkeypatch) == 3
     printed = capsys.readouterr().out
     assert printed.startswith("check: ")

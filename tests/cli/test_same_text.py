@@ -107,7 +107,8 @@ def test_calendar_windows(tmp_path):
 def test_models_and_encoders(tmp_path):
     path = written(tmp_path, "t.csv")
     for options in (["--model", "forest"], ["--encoder", "pca:1", "--method", "direct"], ["--method", "source"]):
-        assert same(tmp_path, path, *LABEL, *ORDER, "--by-value", *options)[0] == 0
+        quick = () if "--method" in options else ("--generated", "1")
+        assert same(tmp_path, path, *LABEL, *ORDER, "--by-value", *options, quick=quick)[0] == 0
         assert run("report", tmp_path / "RUN")[0] == 0
         for file in (tmp_path / "RUN").iterdir():
             file.unlink()

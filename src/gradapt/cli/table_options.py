@@ -108,6 +108,8 @@ def settings_of(chosen: argparse.Namespace, fail: Fail) -> Settings:
     by_file = chosen.order == "@file" or (chosen.order is None and len(chosen.tables) > 1)
     if chosen.order is None and not by_file:
         fail("one table needs --order COLUMN, or --order @row for the order of its rows")
+    if chosen.generated is not None and chosen.method != "goat":
+        fail(f"--generated goes with --method goat; --method {chosen.method} generates no domains")
     from gradapt.tables import Keep, Limits, Settings
     from gradapt.tables.model_file import check_storable
     from gradapt.tables.models import encoder_from_word, method_from_word, model_from_word
