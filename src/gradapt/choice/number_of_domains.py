@@ -142,7 +142,7 @@ class ChosenGOAT:
 
     def _coupled(self, learner: Learner, sequence: DomainSequence, work: Workspace) -> Coupled:
         """The plans that all candidates share."""
-        domains = work.encoded(learner, sequence) if self.goat.feature_space else sequence.masked()
+        domains = work.domains(learner, sequence, feature_space=self.goat.feature_space)
         return work.coupled(domains, self.goat.transport)
 
     def _chosen(self, learner: Learner, coupled: Coupled, runs: dict[int, Adaptation]) -> Choice:

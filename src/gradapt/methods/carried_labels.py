@@ -44,7 +44,7 @@ class CarriedLabels:
     ) -> Adaptation:
         started = time.perf_counter()
         work = workspace or Workspace()
-        domains = work.encoded(learner, sequence) if self.feature_space else sequence.masked()
+        domains = work.domains(learner, sequence, feature_space=self.feature_space)
         coupled = work.coupled(domains, self.transport)
         carried = coupled.carried(learner.classes)
         if not self.refit:

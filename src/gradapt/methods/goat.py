@@ -9,7 +9,7 @@ from gradapt.errors import InputError
 from gradapt.learners import Learner
 from gradapt.methods.adaptation import Adaptation, GradualMethod, OnStep
 from gradapt.methods.gradual import GradualSelfTraining, adapt_head
-from gradapt.paths import Transport, Workspace, generate_path, given_path
+from gradapt.paths import Transport, Workspace
 from gradapt.paths.path import check_n_generated
 
 __all__ = ["GOAT"]
@@ -51,14 +51,9 @@ class GOAT:
     ) -> Adaptation:
         """Algorithm 1: take a learner, fitted on the source of the sequence, to its target."""
         work = workspace or Workspace()
-        domains = work.encoded(learner, sequence) if self.feature_space else sequence.masked()
-        # With nothing to generate no plan is needed; one that is there already measures the shifts.
-        find = work.coupled if self.n_generated else work.known
-        coupled = find(domains, self.transport)
-        if coupled is not None:
-            path = generate_path(coupled, self.n_generated)
-        else:
-            path = given_path(domains, measure_shift=getattr(self.gradual, "measure_shift", True))
+        domains = work.domains(learner, sequence, feature_space=self.feature_space)
+        measure_shift = getattr(self.gradual, "measure_shift", True)
+        path = work.path(domains, self.transport, self.n_generated, measure_shift=measure_shift)
         if self.feature_space:
             return adapt_head(self.gradual, learner, path, on_step)
         return self.gradual.along(learner, path, on_step)

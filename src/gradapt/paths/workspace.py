@@ -7,6 +7,7 @@ from typing import Any
 
 from gradapt.domains import Domain, DomainSequence
 from gradapt.learners import Learner
+from gradapt.paths.path import Path, generate_path, given_path
 from gradapt.paths.plans import Coupled, Transport
 
 __all__ = ["Workspace"]
@@ -37,6 +38,10 @@ class Workspace:
         self._encoded: dict[tuple[int, int], tuple[Learner, Domain, Domain]] = {}
         self._coupled: dict[Hashable, tuple[DomainSequence, Transport, Coupled]] = {}
 
+    def domains(self, learner: Learner, sequence: DomainSequence, *, feature_space: bool) -> DomainSequence:
+        """The domains in the space to couple in, without labels but the source's."""
+        return self.encoded(learner, sequence) if feature_space else sequence.masked()
+
     def encoded(self, learner: Learner, sequence: DomainSequence) -> DomainSequence:
         """The domains in the space of the learner's encoder, without labels but the source's."""
         return sequence.masked().each(lambda domain: self.encoded_domain(learner, domain))
@@ -53,17 +58,23 @@ class Workspace:
             self._encoded[key] = (learner, domain, features)
         return self._encoded[key][2]
 
-    def known(self, sequence: DomainSequence, transport: Transport) -> Coupled | None:
-        """The plans between neighbours, where somebody has made them."""
-        found = self._coupled.get(_key(sequence, transport))
-        return None if found is None else found[2]
-
     def coupled(self, sequence: DomainSequence, transport: Transport) -> Coupled:
         """The plans between neighbours of a sequence."""
         key = _key(sequence, transport)
         if key not in self._coupled:
             self._coupled[key] = (sequence, transport, transport.couple(sequence))
         return self._coupled[key][2]
+
+    def path(
+        self, sequence: DomainSequence, transport: Transport, n_generated: int, *, measure_shift: bool = True
+    ) -> Path:
+        """Given and generated domains in order.
+
+        With nothing to generate no plan is needed; one that somebody has made still measures the shifts.
+        """
+        if n_generated or _key(sequence, transport) in self._coupled:
+            return generate_path(self.coupled(sequence, transport), n_generated)
+        return given_path(sequence, measure_shift=measure_shift)
 
     def _make_room(self, domain: Domain) -> None:
         if self.max_bytes is None:
