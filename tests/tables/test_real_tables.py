@@ -17,7 +17,7 @@ def test_electricity_prices_keep_the_old_model(benchmark_data, method):
         order=RowPosition(),
         windows=ByQuantile(8),
         method=method,
-        n_generated=1,
+        n_generated=1 if method is None else None,
         limits=Limits(3_000, 500),
     )
     result = adapt_table(open_table([path]), settings)

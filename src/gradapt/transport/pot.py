@@ -10,6 +10,7 @@ unbalanced problem, for which there is ``transport(x0, x1, solver=Sinkhorn(...))
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,42 +82,42 @@ def emd(
     return plan.astype(dtype, copy=False), found
 
 
-def emd2(
-    a: Any,
-    b: Any,
-    M: Any,
-    processes: int = 1,
-    numItermax: int = 100000,
-    log: bool = False,
-    return_matrix: bool = False,
-    center_dual: bool = True,
-    check_marginals: bool = True,
-    **others: Any,
-) -> Any:
-    """The cost of the optimal plan, as `ot.emd2` gives it; parameters as for `emd`.
+def _signature_of_emd2() -> inspect.Signature:
+    """Those of `emd` and two more, in POT's order."""
+    parameters = list(inspect.signature(emd).parameters.values())
+    for place, name, default in ((3, "processes", 1), (6, "return_matrix", False)):
+        parameters.insert(place, inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default))
+    return inspect.Signature(parameters)
+
+
+def emd2(*arguments: Any, **options: Any) -> Any:
+    """The cost of the optimal plan, as `ot.emd2` gives it; parameters as for `emd`, and two more.
 
     Several histograms as columns of ``b`` give a list. With ``log`` or ``return_matrix`` the second value returned
-    is the log of `emd`, with the plan as ``G`` where it is asked for.
+    is the log of `emd`, with the plan as ``G`` where it is asked for; ``processes`` has no effect.
 
     Examples
     --------
     >>> emd2([0.5, 0.5], [0.25, 0.75], [[0.0, 1.0], [1.0, 0.0]])
     0.25
     """
-    unknown = others.keys() - {"numThreads", "potentials_init"}
-    if unknown:
-        raise TypeError(f"emd2 got an unexpected keyword argument {min(unknown)!r}")
-    targets = np.asarray(b, dtype=np.float64)
+    given = _EMD2.bind(*arguments, **options)
+    given.apply_defaults()
+    asked = dict(given.arguments)
+    log, return_matrix = asked.pop("log"), asked.pop("return_matrix")
+    asked.pop("processes")
+    targets = np.asarray(asked["b"], dtype=np.float64)
     if targets.ndim == 2:
-        return [
-            emd2(a, target, M, log=log, return_matrix=return_matrix, check_marginals=check_marginals)
-            for target in targets.T
-        ]
-    plan, found = emd(a, b, M, log=True, center_dual=center_dual, check_marginals=check_marginals)
+        return [emd2(**{**asked, "b": target, "log": log, "return_matrix": return_matrix}) for target in targets.T]
+    plan, found = emd(**asked, log=True)
     if return_matrix:
         found["G"] = plan
     cost = found["cost"]
     return (cost, found) if log or return_matrix else cost
+
+
+_EMD2 = _signature_of_emd2()
+emd2.__signature__ = _EMD2  # type: ignore[attr-defined]
 
 
 @dataclass(frozen=True, eq=False)
