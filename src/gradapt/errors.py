@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-__all__ = ["AdaptationWarning", "InputError", "SolverError"]
+__all__ = ["AdaptationWarning", "InputError", "SolverError", "one_line"]
 
 
 class InputError(ValueError):
@@ -19,3 +19,14 @@ class AdaptationWarning(UserWarning):
 
 class SolverError(RuntimeError):
     """A numerical method stopped without a usable answer; the message says what to try."""
+
+
+def one_line(what: object, most: int = 200) -> str:
+    r"""Something out of a file, or somebody else's error, as part of a message: short, and fit for a terminal.
+
+    >>> one_line(KeyError("a")), one_line("two\n  lines\x1b[2J", 10)
+    ("KeyError: 'a'", 'two lines?')
+    """
+    text = f"{type(what).__name__}: {what}" if isinstance(what, BaseException) else str(what)
+    words = " ".join(text[: 10 * most].split())[:most]
+    return "".join(letter if letter.isprintable() else "?" for letter in words)

@@ -12,15 +12,18 @@ from numpy.typing import NDArray
 from torch import nn
 
 from gradapt import __version__
-from gradapt.errors import InputError
+from gradapt.errors import InputError, one_line
 from gradapt.files import write_bytes, write_text
 from gradapt.learners.torch_classifier import TorchClassifier
+from gradapt.learners.torch_samples import dtype_of
 from gradapt.learners.torch_training import Adam, EarlyStopping
 from gradapt.networks import build, describe
 
 __all__ = ["load_classifier", "save_classifier"]
 
 _FORMAT = 1
+# Of one sample, behind any layer.
+_MOST_VALUES = 1 << 27
 
 
 def save_classifier(classifier: TorchClassifier, path: str | Path) -> Path:
@@ -77,18 +80,17 @@ def load_classifier(path: str | Path, module: nn.Module | None = None, device: s
             f"{error.filename or weights_path} is missing; a model is a .json and a .safetensors"
         ) from None
     except Exception as error:
-        raise InputError(f"{json_path.stem} is damaged ({error}); save the model again") from None
+        raise InputError(f"{json_path.stem} is damaged ({one_line(error)}); save the model again") from None
     if not isinstance(about, dict) or about.get("format") != _FORMAT:
         found = about.get("format") if isinstance(about, dict) else type(about).__name__
-        raise InputError(f"{json_path} has format {found!r}; this version reads format {_FORMAT}")
+        raise InputError(f"{json_path} has format {one_line(found, 40)!r}; this version reads format {_FORMAT}")
     try:
         return _built(about, tensors, module, device, json_path)
     except InputError:
         raise
     except Exception as error:
         # Well-formed JSON with something else in it than was written: any part of it may be missing or of another kind.
-        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-        raise InputError(f"{json_path} is damaged ({reason}); save the model again") from None
+        raise InputError(f"{json_path} is damaged ({one_line(error)}); save the model again") from None
 
 
 def _built(
@@ -97,34 +99,55 @@ def _built(
     if module is None:
         if about["network"] is None:
             raise InputError(f"{json_path} does not describe its network; pass the architecture as module=...")
-        _check_size(about["network"], tensors, json_path)
+        _check_size(about, tensors, json_path)
         module = build(about["network"])
     try:
         module.load_state_dict(tensors)
     except RuntimeError as error:
-        text = " ".join(str(error).split())[:300]
+        text = one_line(str(error), 300)
         raise InputError(f"the weights beside {json_path} do not fit the module: {text}") from None
     classifier = TorchClassifier(module, device=device, **_restored(about["parameters"]))
     kind, values = about["classes"]["dtype"], about["classes"]["values"]
     if np.dtype(kind).kind not in "biufU":
-        raise InputError(f"{json_path} names classes of type {kind!r}; numbers and strings are read")
+        raise InputError(f"{json_path} names classes of type {one_line(kind, 40)!r}; numbers and strings are read")
     if about["sample_shape"] is not None:
         module.sample_shape = tuple(about["sample_shape"])  # type: ignore[assignment]
-    return _fitted(classifier, module, np.array(values, dtype=kind), about["n_features_in"])
+    fitted = _fitted(classifier, module, np.array(values, dtype=kind), about["n_features_in"])
+    _try_out(fitted, about["sample_shape"])
+    return fitted
 
 
-def _check_size(network: dict[str, Any], tensors: dict[str, Any], json_path: Path) -> None:
+def _check_size(about: dict[str, Any], tensors: dict[str, Any], json_path: Path) -> None:
     """A description may not ask for more than the weights beside it hold: a few digits could fill the memory."""
     import torch
 
     # Without storage: shapes alone.
     with torch.device("meta"):
-        shapes = build(network).state_dict()
-    for name, value in shapes.items():
+        twin = build(about["network"]).eval()
+    for name, value in twin.state_dict().items():
         if name not in tensors or tensors[name].shape != value.shape:
-            raise InputError(
-                f"the weights beside {json_path} do not fit the module: {name} is missing or of another shape"
-            )
+            lacking = f"{one_line(name, 100)} is missing or of another shape"
+            raise InputError(f"the weights beside {json_path} do not fit the module: {lacking}")
+    if about["sample_shape"] is not None:
+        for layer in twin.modules():
+            layer.register_forward_hook(_check_output)
+        with torch.no_grad():
+            twin(torch.empty((1, *about["sample_shape"]), dtype=dtype_of(twin), device="meta"))
+
+
+def _check_output(layer: nn.Module, given: Any, output: Any) -> None:
+    """A wide margin around a picture costs no weights."""
+    if output.numel() > _MOST_VALUES:
+        raise InputError(f"a layer {type(layer).__name__} makes {output.numel()} values of one sample; that is refused")
+
+
+def _try_out(classifier: TorchClassifier, shape: list[int] | None) -> None:
+    """Ask for the scores of one made-up sample: parameters that do not fit the network show there."""
+    classifier.make_learner(classifier.classes_)
+    if shape is not None:
+        scores = classifier.predict_proba(np.zeros((1, *shape), dtype=np.float32))
+        if scores.shape != (1, len(classifier.classes_)):
+            raise InputError(f"the network gives {scores.shape[-1]} scores for {len(classifier.classes_)} classes")
 
 
 def _fitted(classifier: TorchClassifier, module: nn.Module, classes: NDArray[Any], n: int | None) -> TorchClassifier:

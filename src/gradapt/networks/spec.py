@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import nn
 
-from gradapt.errors import InputError
+from gradapt.errors import InputError, one_line
 from gradapt.networks.wide import WideLinear
 
 __all__ = ["build", "describe"]
@@ -63,7 +63,9 @@ def build(spec: dict[str, Any]) -> nn.Module:
     if name == "Sequential":
         return nn.Sequential(OrderedDict((key, build(child)) for key, child in options["children"].items()))
     if name not in _LAYERS:
-        raise InputError(f"the description names the layer {name!r}; known are Sequential, {', '.join(_LAYERS)}")
+        raise InputError(
+            f"the description names the layer {one_line(name, 40)!r}; known are Sequential, {', '.join(_LAYERS)}"
+        )
     options = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
     return _LAYERS[name][0](**options)
 

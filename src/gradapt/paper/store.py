@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from gradapt.errors import InputError
+from gradapt.errors import InputError, one_line
 from gradapt.files import DISK, cannot_write
 from gradapt.paper.cells import Cell
 
@@ -76,6 +76,12 @@ class Store:
         except OSError as error:
             raise cannot_write(self.path, error) from None
         with self._open() as connection:
+            # A view or a trigger of somebody else could go on for ever.
+            other = connection.execute("SELECT type FROM sqlite_master WHERE type NOT IN ('table', 'index')").fetchone()
+            if other is not None:
+                raise InputError(
+                    f"{str(self.path)!r} is not a store of cells (it holds a {other[0]}); choose another file"
+                )
             # Readers and writers of several processes do not wait for each other.
             connection.execute("PRAGMA journal_mode=WAL")
             connection.executescript(_SCHEMA)
@@ -184,7 +190,7 @@ def _read(row: tuple[Any, ...]) -> dict[str, Any] | str:
     if not isinstance(result, dict) or not isinstance(provenance, dict):
         return "is no JSON object"
     accuracy = result.get("transductive_last")
-    if isinstance(accuracy, bool) or not isinstance(accuracy, int | float) or not math.isfinite(accuracy):
+    if isinstance(accuracy, bool) or not isinstance(accuracy, int | float) or not abs(accuracy) < math.inf:
         return "has no accuracy"
     if not all(isinstance(number, int | float) for number in row[2:4]):
         return "has no time and memory"
@@ -193,10 +199,12 @@ def _read(row: tuple[Any, ...]) -> dict[str, Any] | str:
 
 def _held(claim: list[Any] | None, owner: str) -> bool:
     """Whether somebody else who lives has claimed a cell."""
-    if claim is None or claim[0] == owner or claim[1] < time.time():
+    if claim is None or not isinstance(claim[0], str) or not isinstance(claim[1], int | float):
+        return False  # no claim that we wrote
+    if claim[0] == owner or claim[1] < time.time():
         return False
     machine, _, rest = claim[0].partition(":")
-    number = rest.partition(":")[0]
+    number = rest.partition(":")[0][:20]
     # On another machine, or on Windows, only the lease tells.
     if os.name == "nt" or machine != platform.node() or not number.isdecimal():
         return True
@@ -210,7 +218,7 @@ def _held(claim: list[Any] | None, owner: str) -> bool:
 
 
 def _explained(path: Path, error: sqlite3.Error) -> str:
-    text = " ".join(str(error).split())[:200]
+    text = one_line(str(error))
     if "not a database" in text:
         return f"{path} is not a store of cells ({text}); choose another file"
     if "full" in text:

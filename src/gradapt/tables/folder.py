@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gradapt.errors import InputError
+from gradapt.errors import InputError, one_line
 from gradapt.files import atomic_file, cannot_write, new_folder, recover, write_json, write_text
 from gradapt.tables.card import model_card
 from gradapt.tables.job import Result
@@ -118,8 +118,7 @@ def page_of(results: list[dict[str, Any]], page: Page) -> str:
         raise
     except Exception as error:
         # The results are all that a page is made from.
-        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
-        raise InputError(f"a {RESULT} lacks what a report is made from ({reason}); run adapt again") from error
+        raise InputError(f"a {RESULT} lacks what a report is made from ({one_line(error)}); run adapt again") from error
 
 
 def rebuild_pages(folder: Path, page: str) -> Path:

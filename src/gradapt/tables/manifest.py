@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from gradapt.errors import InputError
+from gradapt.errors import InputError, one_line
 from gradapt.files import recover, write_bytes, write_json
 from gradapt.tables.read import hash_file
 
@@ -25,6 +25,7 @@ __all__ = [
 
 MANIFEST, RESULT, CARD, REPORT = "manifest.json", "result.json", "MODEL_CARD.md", "report.html"
 FORMAT = 1
+_LONGEST_NAME = 255
 # Made from the result; a run without them has lost nothing.
 _PAGES = frozenset({CARD, REPORT})
 _NEEDED = ("columns.json", "model.skops", RESULT)
@@ -133,15 +134,20 @@ def _content(folder: Path) -> dict[str, Any]:
         content = json.loads(path.read_bytes())
         hashes = {str(name): str(digest) for name, digest in content["sha256"].items()}
         replaced = dict(content.get("replaced", {}))
+        # No disk has such names, and no line of an error is fit to show them.
+        odd = next((name for name in hashes if len(name) > _LONGEST_NAME or not name.isprintable()), None)
+        if odd is not None:
+            raise ValueError(f"it names a file {odd[:40]!r}")
     except OSError as error:
         raise InputError(f"{str(path)!r} cannot be read ({error.strerror})") from None
     except InputError:
         raise
     except (ValueError, KeyError, AttributeError, TypeError, RecursionError) as error:
-        raise InputError(f"the {MANIFEST} of {str(folder)!r} is damaged ({error}); run adapt again") from None
+        raise InputError(f"the {MANIFEST} of {str(folder)!r} is damaged ({one_line(error)}); run adapt again") from None
     if content.get("format") != FORMAT:
+        found = one_line(content.get("format"), 40)
         raise InputError(
-            f"{str(folder)!r} was written in format {content.get('format')!r}; this version reads {FORMAT}. "
+            f"{str(folder)!r} was written in format {found!r}; this version reads {FORMAT}. "
             "Use the version of gradapt that wrote it, or run adapt again"
         )
     return {"sha256": hashes, "replaced": replaced}

@@ -16,7 +16,7 @@ from zipfile import ZIP_STORED, ZipFile
 import numpy as np
 import pandas as pd
 
-from gradapt.errors import InputError
+from gradapt.errors import InputError, one_line
 from gradapt.files import write_bytes, write_json
 from gradapt.learners import as_learner
 from gradapt.tables.columns import ColumnPlan, Kind
@@ -121,12 +121,13 @@ def load_predictor(folder: Path) -> Predictor:
     open_run(folder)
     about = read_json(folder / _COLUMNS)
     if about.get("format") != FORMAT:
-        raise InputError(f"{str(folder)!r} was written in format {about.get('format')!r}; this version reads {FORMAT}")
+        found = one_line(about.get("format"), 40)
+        raise InputError(f"{str(folder)!r} was written in format {found!r}; this version reads {FORMAT}")
     try:
         plans = tuple(ColumnPlan.from_dict(column) for column in about["columns"])
         network, boolean = bool(about["network"]), bool(about["boolean"])
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"{str(folder / _COLUMNS)!r} is damaged ({_short(error)}); run adapt again") from None
+        raise InputError(f"{str(folder / _COLUMNS)!r} is damaged ({one_line(error)}); run adapt again") from None
     preprocessing, model = _loaded(folder, network)
     names = [name for plan in plans for name in plan.outputs]
     if list(getattr(preprocessing, "feature_names_in_", ())) != names:
@@ -135,7 +136,7 @@ def load_predictor(folder: Path) -> Predictor:
     try:
         _try_out(predictor)
     except Exception as error:
-        raise InputError(f"the model in {str(folder)!r} does not work ({_short(error)}); run adapt again") from None
+        raise InputError(f"the model in {str(folder)!r} does not work ({one_line(error)}); run adapt again") from None
     return predictor
 
 
@@ -159,7 +160,9 @@ def _loaded(folder: Path, network: bool) -> tuple[Any, Any]:
     try:
         check_pipeline(pipeline, with_model=not network)
     except InputError as error:
-        raise InputError(f"{str(folder / _PIPELINE)!r} holds a damaged model ({error}); it was not loaded") from None
+        raise InputError(
+            f"{str(folder / _PIPELINE)!r} holds a damaged model ({one_line(str(error))}); it was not loaded"
+        ) from None
     preprocessing = pipeline.steps[0][1]
     if not network:
         return preprocessing, Pipeline(pipeline.steps[1:])
@@ -175,7 +178,7 @@ def read_json(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise InputError(f"{str(path)!r} cannot be read ({error.strerror})") from None
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{str(path)!r} is damaged ({_short(error)}); run adapt again") from None
+        raise InputError(f"{str(path)!r} is damaged ({one_line(error)}); run adapt again") from None
     if not isinstance(content, dict):
         raise InputError(f"{str(path)!r} is damaged (a {type(content).__name__}, no object); run adapt again")
     return content
@@ -192,16 +195,16 @@ def load_skops(path: Path) -> Any:
     except OSError as error:
         raise InputError(f"{str(path)!r} cannot be read ({error.strerror})") from None
     except Exception as error:
-        raise InputError(f"{str(path)!r} is not a skops file ({_short(error)})") from None
+        raise InputError(f"{str(path)!r} is not a skops file ({one_line(error)})") from None
     if unknown:
         raise InputError(
-            f"{str(path)!r} asks for the type {unknown[0]}, which is not on the list of trusted types; "
+            f"{str(path)!r} asks for the type {one_line(unknown[0])}, which is not on the list of trusted types; "
             "it was not loaded"
         )
     try:
         return skops.io.loads(data, trusted=sorted(_TRUSTED))
     except Exception as error:
-        raise InputError(f"{str(path)!r} cannot be loaded ({_short(error)})") from None
+        raise InputError(f"{str(path)!r} cannot be loaded ({one_line(error)})") from None
 
 
 def _check_stored(data: bytes) -> None:
@@ -216,7 +219,3 @@ def _unknown(data: bytes) -> list[str]:
     import skops.io
 
     return sorted(set(skops.io.get_untrusted_types(data=data)) - _TRUSTED)
-
-
-def _short(error: BaseException) -> str:
-    return f"{type(error).__name__}: {error}"[:200]
