@@ -16,7 +16,7 @@ fuzz_files = importlib.util.module_from_spec(_spec)
 sys.modules["fuzz_files"] = fuzz_files
 _spec.loader.exec_module(fuzz_files)
 
-FRESH = range(300)
+FRESH = range(120)
 
 
 @pytest.fixture(scope="module")
