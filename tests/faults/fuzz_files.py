@@ -28,6 +28,7 @@ import traceback
 import warnings
 import zipfile
 from collections import Counter
+from copy import deepcopy
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -237,18 +238,19 @@ def _mutate(rng: random.Random, content: Any, names: list[str]) -> Any:
     places = _places(content)
     if not places or rng.random() < 0.02:
         names.append("json whole")
-        return rng.choice(_VALUES)
+        return deepcopy(rng.choice(_VALUES))
     inside, key = rng.choice(places)
     kind = rng.choice(("value", "value", "value", "near", "missing", "extra", "other", "nested", "swapped"))
     names.append(f"json {kind}")
     if kind == "value":
-        inside[key] = rng.choice(_VALUES)
+        # A copy: what one case does to it must not reach the next.
+        inside[key] = deepcopy(rng.choice(_VALUES))
     elif kind == "near":
         inside[key] = _near(rng, inside[key])
     elif kind == "missing":
         del inside[key]
     elif kind == "extra":
-        extra = rng.choice(_VALUES)
+        extra = deepcopy(rng.choice(_VALUES))
         inside.append(extra) if isinstance(inside, list) else inside.update({str(rng.choice(_VALUES)): extra})
     elif kind == "nested":
         inside[key] = rng.choice(([inside[key]], {"content": inside[key]}, [inside[key], inside[key]]))
@@ -487,7 +489,7 @@ def spoil(rng: random.Random, subject: str, folder: Path) -> list[str]:
                 path.write_bytes(
                     _bytes(rng, data, names) if how is None or rng.random() < 0.15 else how(rng, data, names)
                 )
-        except (ValueError, zipfile.BadZipFile, KeyError, RecursionError, IndexError):  # spoiled already
+        except (ValueError, zipfile.BadZipFile, KeyError, RecursionError, IndexError, OverflowError):  # spoiled already
             path.write_bytes(_bytes(rng, data, names))
     if subject in RUNS and names[0] != "manifest.json" and rng.random() < 0.9:
         from gradapt.tables.manifest import write_manifest

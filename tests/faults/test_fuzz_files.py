@@ -16,7 +16,7 @@ fuzz_files = importlib.util.module_from_spec(_spec)
 sys.modules["fuzz_files"] = fuzz_files
 _spec.loader.exec_module(fuzz_files)
 
-FRESH = range(300)
+FRESH = range(120)
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def test_spoiled_files_of_the_corpus_and_fresh_ones(base):
     assert complaints(outcomes) == []
     # Both ends are reached, and many of the checks.
     ends = [outcome.end for outcome in outcomes]
-    assert min(ends.count("loaded"), ends.count("refused")) > 50
+    assert min(ends.count("loaded"), ends.count("refused")) > 20
     assert len({outcome.message for outcome in outcomes}) > 60
 
 

@@ -177,7 +177,7 @@ class Store:
                     yield connection
             finally:
                 connection.close()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter where SQLite quotes a spoiled layout
             raise InputError(_explained(self.path, error)) from None
 
 
@@ -217,7 +217,7 @@ def _held(claim: list[Any] | None, owner: str) -> bool:
     return True
 
 
-def _explained(path: Path, error: sqlite3.Error) -> str:
+def _explained(path: Path, error: Exception) -> str:
     text = one_line(str(error))
     if "not a database" in text:
         return f"{path} is not a store of cells ({text}); choose another file"

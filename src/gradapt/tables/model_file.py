@@ -19,7 +19,8 @@ import pandas as pd
 from gradapt.errors import InputError, one_line
 from gradapt.files import write_bytes, write_json
 from gradapt.learners import as_learner
-from gradapt.tables.columns import ColumnPlan, Kind
+from gradapt.tables.columns import ColumnPlan, Kind, conform
+from gradapt.tables.gaps import find_gaps
 from gradapt.tables.manifest import FORMAT, open_run
 from gradapt.tables.models import is_network
 from gradapt.tables.native_checks import check_pipeline
@@ -31,6 +32,9 @@ __all__ = ["check_storable", "load_predictor", "read_json", "save_predictor"]
 
 _COLUMNS, _PIPELINE, _NETWORK = "columns.json", "model.skops", "network"
 
+_EXAMPLES = {Kind.NUMBER: 0.0, Kind.BOOLEAN: True, Kind.DATE: "2000-01-01", Kind.DROPPED: None} | dict.fromkeys(
+    (Kind.CATEGORY, Kind.MANY_CATEGORIES), "missing"
+)
 # What the classifiers and transformers offered here are made of, beyond what skops trusts by itself.
 _TRUSTED = frozenset(
     {
@@ -141,15 +145,18 @@ def load_predictor(folder: Path) -> Predictor:
 
 
 def _try_out(predictor: Predictor) -> None:
-    """Predict one made-up row: parts that do not fit each other, and numbers that are none, show there."""
-    words = (Kind.CATEGORY, Kind.MANY_CATEGORIES)
-    row = {name: ["missing" if plan.kind in words else 0.0] for plan in predictor.plans for name in plan.outputs}
+    """Predict two made-up rows, one of them empty: parts that do not fit, and numbers that are none, show there."""
+    frame = pd.DataFrame({plan.column: [_EXAMPLES[plan.kind], None] for plan in predictor.plans}, dtype=object)
+    n_classes = len(predictor.model.classes_)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        features = as_matrix(predictor.preprocessing, pd.DataFrame(row))
-        scores = as_learner(predictor.model, np.asarray(predictor.model.classes_)).logits(features)
-    if scores.shape != (1, len(predictor.model.classes_)) or np.isnan(scores).any():
-        raise InputError(f"it gives {scores.ravel()[:5]} for {len(predictor.model.classes_)} classes")
+        conformed = conform(frame, predictor.plans)
+        find_gaps(frame, conformed, predictor.plans, predictor.preprocessing)
+        # One by one: shapes that fit two rows by chance do not fit one.
+        rows = [as_matrix(predictor.preprocessing, conformed.iloc[[place]]) for place in range(len(conformed))]
+        scores = as_learner(predictor.model, np.asarray(predictor.model.classes_)).logits(np.concatenate(rows))
+    if scores.shape != (len(frame), n_classes) or np.isnan(scores).any():
+        raise InputError(f"it gives {scores.ravel()[:5]} for {n_classes} classes")
 
 
 def _loaded(folder: Path, network: bool) -> tuple[Any, Any]:

@@ -138,6 +138,9 @@ def _check_ensemble(estimator: Any) -> None:
     """Forests and boosting hand their rows to the trees without asking how many features those expect."""
     members = np.asarray(estimator.estimators_, dtype=object)
     trees = [member.tree_ for member in members.ravel() if hasattr(member, "tree_")]
+    classes = getattr(estimator, "classes_", None)
+    if classes is not None and getattr(estimator, "n_classes_", len(classes)) != len(classes):
+        raise InputError("an ensemble says another number of classes than it has")
     if hasattr(estimator, "estimators_features_"):
         return
     for tree in trees:
@@ -163,6 +166,10 @@ def _check_boosting(model: Any) -> None:
         values = np.asarray(mapper.bin_thresholds_[feature], dtype=np.float64)
         if not ((values >= 0) & (values < 256)).all():
             raise InputError("a boosted model has categories outside 0 .. 255")
+    # Room for the scores is made by this number, before any tree is asked.
+    n_trees, n_classes = _count(model, "n_trees_per_iteration_"), len(model.classes_)
+    if n_trees != (n_classes if n_classes > 2 else 1) or any(len(trees) != n_trees for trees in model._predictors):
+        raise InputError("the trees of a boosted model are not one for each class")
     for predictor in [tree for trees in model._predictors for tree in trees]:
         nodes, sets = predictor.nodes, predictor.raw_left_cat_bitsets
         _check_predictor(nodes, n_features)
