@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from gradapt.domains import Domain, DomainSequence, is_tensor, some_rows
 from gradapt.learners import Learner
+from gradapt.methods import top_probability
 from gradapt.seeds import derive_seed
 from gradapt.transport import Plan, transport, wasserstein
 
@@ -102,9 +103,7 @@ def confidence_histogram(source: Learner, kept: Learner, samples: Any) -> dict[s
     edges = np.linspace(0.0, 1.0, 21)
     found: dict[str, list[float]] = {"edges": edges.tolist()}
     for name, learner in (("old", source), ("new", kept)):
-        logits = learner.logits(samples)
-        shares = np.exp(logits - logits.max(axis=1, keepdims=True))
-        top = (shares / shares.sum(axis=1, keepdims=True)).max(axis=1)
+        top = top_probability(learner.logits(samples))
         found[name] = (np.histogram(top, edges)[0] / len(top)).tolist()
     return found
 

@@ -19,7 +19,7 @@ __all__ = ["check", "diagnose"]
 # Times that the source is split to see how large a shift it shows against itself.
 _SPLITS = 10
 # Fewer cannot be split into halves that say anything.
-_FEWEST_SAMPLES = 10
+FEWEST_SAMPLES = 10
 
 
 def check(sequence: DomainSequence, model: Any, *, seed: int = 0) -> Verdict:
@@ -89,9 +89,9 @@ def _diagnosed(view: PathView) -> Verdict:
 
 
 def _check_size(domain: Domain) -> None:
-    if len(domain) < _FEWEST_SAMPLES:
+    if len(domain) < FEWEST_SAMPLES:
         raise InputError(
-            f"domain {domain.name!r} has {len(domain)} samples; the check needs at least {_FEWEST_SAMPLES} in every "
+            f"domain {domain.name!r} has {len(domain)} samples; the check needs at least {FEWEST_SAMPLES} in every "
             "domain: widen its window"
         )
 

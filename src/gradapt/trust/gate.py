@@ -13,15 +13,12 @@ from gradapt.paths import Transport
 from gradapt.trust.accuracy import AccuracyEstimator, prepared_on
 from gradapt.trust.along import accuracy_along
 from gradapt.trust.carried_or_agreement import CarriedOrAgreement
-from gradapt.trust.checking import diagnose
+from gradapt.trust.checking import FEWEST_SAMPLES, diagnose
 from gradapt.trust.decision import Decision, Keep, decided
 from gradapt.trust.lost_class import lost_class
 from gradapt.trust.view import PathView
 
 __all__ = ["Gate", "assess"]
-
-# Fewer rows of a domain say nothing.
-_FEWEST_SAMPLES = 10
 
 
 @dataclass(frozen=True)
@@ -62,8 +59,8 @@ class Gate:
     max_samples: int | None = 2_000
 
     def __post_init__(self) -> None:
-        if self.max_samples is not None and self.max_samples < _FEWEST_SAMPLES:
-            raise InputError(f"max_samples must be at least {_FEWEST_SAMPLES} or None, got {self.max_samples!r}")
+        if self.max_samples is not None and self.max_samples < FEWEST_SAMPLES:
+            raise InputError(f"max_samples must be at least {FEWEST_SAMPLES} or None, got {self.max_samples!r}")
 
     def view(self, sequence: DomainSequence, model: Any) -> PathView:
         """The one view of a path that the verdict and all estimates are computed on.

@@ -10,7 +10,7 @@ from scipy.optimize import nnls
 from scipy.special import softmax
 
 from gradapt.trust.view import PathView
-from gradapt.trust.weighted import Weights, class_shares
+from gradapt.trust.weighted import Weights, class_shares, total_variation
 
 __all__ = ["ProportionShift", "black_box_proportions", "expectation_maximisation", "proportion_shift"]
 
@@ -100,7 +100,7 @@ def proportion_shift(view: PathView, number: int) -> ProportionShift:
         tuple(source.tolist()),
         tuple(estimate.tolist()),
         tuple(likely.tolist()),
-        _total_variation(source, estimate),
+        total_variation(source, estimate),
         _noise(view, held, len(logits), number),
     )
 
@@ -140,9 +140,5 @@ def _noise(view: PathView, held: _Held, n_domain: int, number: int) -> float:
     for _ in range(_RESAMPLES):
         again, new = held.drawn(len(held.codes), rng), held.drawn(n_domain, rng)
         estimate = black_box_proportions(again.confusion(k), class_shares(new.predicted, k))
-        distances.append(_total_variation(own, estimate))
+        distances.append(total_variation(own, estimate))
     return float(np.quantile(distances, 0.95))
-
-
-def _total_variation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
-    return float(0.5 * np.abs(a - b).sum())

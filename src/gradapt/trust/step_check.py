@@ -11,7 +11,7 @@ from scipy.spatial.distance import cdist
 
 from gradapt.seeds import derive_seed
 from gradapt.transport import transport, wasserstein
-from gradapt.trust.weighted import Weights, class_shares, mean, quantile
+from gradapt.trust.weighted import Weights, class_shares, mean, quantile, total_variation
 
 __all__ = ["LabelledPoints", "StepCheck", "measure_step"]
 
@@ -140,7 +140,7 @@ def measure_step(
         jumped=_jumped(a0, b0, b1, margins),
         crossing=_crossing(a0, b1),
         crossing_noise=_crossing(a0, b0),
-        proportion_change=float(0.5 * np.abs(shares0 - shares1).sum()),
+        proportion_change=total_variation(shares0, shares1),
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Weights", "class_shares", "effective_size", "mean", "quantile"]
+__all__ = ["Weights", "class_shares", "effective_size", "mean", "quantile", "total_variation"]
 
 Weights = NDArray[np.float64] | None
 
@@ -51,3 +51,12 @@ def quantile(values: NDArray[np.float64], share: float, weights: Weights = None)
     order = np.argsort(values)
     reached = np.cumsum(weights[order]) / weights.sum()
     return float(values[order[min(int(np.searchsorted(reached, share - 1e-12)), len(order) - 1)]])
+
+
+def total_variation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    """The share of the samples that would have to change class to turn one set of shares into the other.
+
+    >>> total_variation(np.array([0.5, 0.5]), np.array([0.25, 0.75]))
+    0.25
+    """
+    return float(0.5 * np.abs(a - b).sum())
