@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from gradapt.learners import Learner
-from gradapt.methods.prior_shift import lost_shares
+from gradapt.methods.class_shares import lost_shares
 from gradapt.trust.view import PathView
 from gradapt.trust.weighted import class_shares
 
