@@ -147,7 +147,7 @@ def shared_information(
     mass = check_weights(weights, n)
     cells = labels[:, None] * n_classes + labels[neighbours]
     joint = np.bincount(cells.ravel(), np.repeat(mass / m, m), minlength=n_classes**2)
-    table = joint.reshape(n_classes, n_classes)
+    table = (joint / joint.sum()).reshape(n_classes, n_classes)
     expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0)
     # Cells without mass are not asked for, but by rows without weight.
     ratio = np.divide(table, expected, out=np.ones_like(table), where=(table > 0) & (expected > 0))
