@@ -122,7 +122,7 @@ def choose(
     --------
     >>> from gradapt.datasets.toy import moving_gaussians
     >>> from gradapt.methods import GOAT
-    >>> print(choose({"GOAT": GOAT(2)}, moving_gaussians((0, 1.5))).sentence[:32])
+    >>> print(choose({"GOAT": GOAT(2)}, moving_gaussians((0, 1.5))).sentence[:31])
     GOAT is chosen of 2 candidates:
     """
     if not isinstance(learner, Learner):
