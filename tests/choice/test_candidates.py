@@ -15,10 +15,10 @@ from gradapt.choice import (
     Chosen,
     ClassShares,
     Findings,
-    Isometry,
     Judgement,
     Names,
     NeighbourInformation,
+    StructureHolds,
     choose,
 )
 from gradapt.choice.evidence import paired_gains
@@ -28,7 +28,7 @@ from gradapt.errors import InputError
 from gradapt.learners import as_learner
 from gradapt.methods import GOAT, Adaptation, CarriedLabels, GradualSelfTraining, SourceOnly
 from gradapt.paths import Transport
-from gradapt.transport import Exact
+from gradapt.transport import Exact, GromovWasserstein, Isometry
 
 PATH = moving_gaussians((0, 1.5), n_samples=200)
 
@@ -209,7 +209,7 @@ class TestNames:
         truth = path.target.labels
         plain = choose({"structure": Says(truth)}, path, cautious=False)
         assert "structure" in plain.struck
-        confirmed = Candidate(Says(truth), isometry=1.0)
+        confirmed = Candidate(Says(truth), isometry=bent(1.0))
         choice = choose({"structure": confirmed, "wrong": Says((truth + 1) % 5)}, path, cautious=False)
         assert "structure" not in choice.struck
         assert "wrong" in choice.struck
@@ -239,33 +239,43 @@ class TestNames:
         assert agreement_when_renamed(labels, (labels + 1) % 3, 3, np.array([1.0, 1, 0, 0])) == (0.0, 1.0)
 
 
-class TestIsometry:
+def bent(ratio):
+    return Isometry(ratio, 0.95 * ratio, 1.05 * ratio, np.array([ratio]))
+
+
+class TestStructure:
     path = ring_path(0.0)
 
-    def choice(self, ratio, **options):
-        return choose({"s": Candidate(Says(self.path.target.labels), ratio)}, self.path, guards=(Isometry(**options),))
+    def choice(self, ratio):
+        return choose(
+            {"s": Candidate(Says(self.path.target.labels), bent(ratio))}, self.path, guards=(StructureHolds(),)
+        )
 
     def test_far_above_one_strikes_out(self):
-        struck = self.choice(1.64).struck["s"]
-        assert struck.startswith("source and target differ in structure 1.64 times as much as halves of the source do")
+        assert self.choice(1.64).struck["s"].startswith("distances are bent 1.64 times as much as between halves")
         assert self.choice(1.02).struck == {}
-        assert self.choice(1.64, limit=2.0).struck == {}
-        assert "s" in self.choice(float("nan")).struck
+        assert "s" in self.choice(float("inf")).struck
 
     def test_a_function_is_asked_once_and_sees_no_target_labels(self):
         seen = []
 
-        def ratio(sequence):
+        def drift(sequence):
             seen.append(sequence.target.labels)
-            return 1.0
+            return bent(1.0)
 
-        candidates = {"s": Candidate(Says(self.path.target.labels), ratio)}
-        choose(candidates, self.path)
+        method = Says(self.path.target.labels)
+        choose({"s": Candidate(method, drift), "t": Candidate(method, drift)}, self.path)
         assert seen == [None]
 
-    def test_the_limit_is_checked(self):
-        with pytest.raises(InputError, match="limit"):
-            Isometry(limit=1.0)
+    def test_structural_candidates_are_measured_on_the_samples(self, rng):
+        x = rng.uniform(size=(300, 2)) * [9.0, 1.0]
+        labels = (x[:, 0] > 4.5).astype(int)
+        turned = DomainSequence([Domain(x[:200], labels[:200]), Domain(x[200:, ::-1].copy())])
+        square = DomainSequence([Domain(x[:200], labels[:200]), Domain(rng.uniform(size=(100, 2)) * 7.0)])
+        method = CarriedLabels(Transport(GromovWasserstein()), feature_space=False)
+        for path, struck in ((turned, False), (square, True)):
+            choice = choose({"structure": Candidate.structural(method)}, path)
+            assert ("structure" in choice.struck) == struck
 
 
 class TestCaution:

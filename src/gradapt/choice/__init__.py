@@ -2,7 +2,7 @@
 
 from gradapt.choice.chosen import GUARDS, Chosen, choose
 from gradapt.choice.evidence import CarriedAgreement, Evidence, Findings, Guard, Judgement
-from gradapt.choice.guards import ClassShares, Isometry, Names
+from gradapt.choice.guards import ClassShares, Names, StructureHolds
 from gradapt.choice.neighbours import NeighbourInformation
 from gradapt.choice.number_of_domains import CANDIDATES, ChosenGOAT
 from gradapt.choice.outcome import Choice, Gain
@@ -22,12 +22,12 @@ __all__ = [
     "Findings",
     "Gain",
     "Guard",
-    "Isometry",
     "Judgement",
     "Names",
     "NeighbourInformation",
     "Runs",
     "Scores",
+    "StructureHolds",
     "choose",
     "score_candidates",
 ]

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from gradapt.choice.evidence import Evidence, Findings, Guard, Judgement, paired_gains
-from gradapt.choice.guards import ClassShares, Isometry, Names
+from gradapt.choice.guards import ClassShares, Names, StructureHolds
 from gradapt.choice.neighbours import NeighbourInformation
 from gradapt.choice.outcome import Choice, Gain
 from gradapt.choice.runs import Candidate, OnCandidate, Runs, run_candidates
@@ -23,7 +23,7 @@ __all__ = ["GUARDS", "SOURCE", "Chosen", "choose", "conclude"]
 
 # Name of the source model where the candidates do not have one.
 SOURCE = "source"
-GUARDS: tuple[Guard, ...] = (ClassShares(), Isometry(), Names())
+GUARDS: tuple[Guard, ...] = (ClassShares(), StructureHolds(), Names())
 # Differences of scores below this are rounding.
 _TIE = 1e-9
 

@@ -14,10 +14,9 @@ from scipy.optimize import linear_sum_assignment
 from gradapt.checks import check_weights
 from gradapt.choice.evidence import Findings
 from gradapt.choice.runs import Runs
-from gradapt.errors import InputError
 from gradapt.methods.class_shares import class_shares, lost_shares
 
-__all__ = ["ClassShares", "Isometry", "Names", "agreement_when_renamed"]
+__all__ = ["ClassShares", "Names", "StructureHolds", "agreement_when_renamed"]
 
 # A difference of two agreements counts beyond so many of its standard errors.
 _CLEAR = 2.0
@@ -49,31 +48,12 @@ class ClassShares:
 
 
 @dataclass(frozen=True)
-class Isometry:
-    """Strikes out couplings by structure where the drift is no isometry (`Candidate.isometry`).
-
-    Parameters
-    ----------
-    limit : float
-        Largest ratio of the distortion between source and target to that between halves of the source.
-    """
-
-    limit: float = 1.25
-
-    def __post_init__(self) -> None:
-        if not self.limit > 1.0:
-            raise InputError(f"limit must be above 1, the ratio of an isometry, got {self.limit!r}")
+class StructureHolds:
+    """Strikes out couplings by structure where the drift is no isometry (`Candidate.isometry`)."""
 
     def inspect(self, runs: Runs) -> Findings:
-        struck = {}
-        for name in runs.names:
-            ratio = runs.isometry(name)
-            if ratio is not None and not ratio <= self.limit:
-                struck[name] = (
-                    f"source and target differ in structure {ratio:.2f} times as much as halves of the source do "
-                    f"(limit {self.limit:g}), so a coupling by structure does not hold"
-                )
-        return Findings(struck)
+        found = {name: runs.isometry(name) for name in runs.names}
+        return Findings({name: str(own) for name, own in found.items() if own is not None and not own.plausible})
 
 
 @dataclass(frozen=True)
@@ -82,19 +62,16 @@ class Names:
 
     Neighbours and shares of classes do not change when classes are renamed. Two candidates that agree on most rows
     once the classes of one are renamed, and on clearly fewer as they are, contradict each other. A coupling by
-    structure that the source's own structure confirms (`Isometry`) is believed first: renaming classes would change
-    the distances between them. Otherwise the one that agrees with the source model on clearly more rows is believed.
-    Where neither is the case both stay, with a caution.
+    structure that the source's own structure confirms (`StructureHolds`) is believed first: renaming classes would
+    change the distances between them. Otherwise the one that agrees with the source model on clearly more rows is
+    believed. Where neither is the case both stay, with a caution.
 
     Parameters
     ----------
-    limit : float
-        As for `Isometry`.
     least_gain : float
         Share of the rows on which two candidates agree only when renamed, from which on they contradict each other.
     """
 
-    limit: float = 1.25
     least_gain: float = 0.1
 
     def inspect(self, runs: Runs) -> Findings:
@@ -121,7 +98,7 @@ class Names:
     def _less_believed(
         self, runs: Runs, one: Hashable, other: Hashable, labels: dict[Any, Any], weights: NDArray[np.float64]
     ) -> Hashable | None:
-        confirmed = [(ratio := runs.isometry(name)) is not None and ratio <= self.limit for name in (one, other)]
+        confirmed = [(own := runs.isometry(name)) is not None and own.plausible for name in (one, other)]
         if confirmed[0] != confirmed[1]:
             return other if confirmed[0] else one
         anchor = labels[runs.reference]

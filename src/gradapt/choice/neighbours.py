@@ -44,7 +44,7 @@ class NeighbourInformation:
     >>> from gradapt.choice import choose
     >>> from gradapt.datasets.toy import moving_gaussians
     >>> from gradapt.methods import GOAT
-    >>> choose({"two": GOAT(2)}, moving_gaussians((0, 2.5)), score=NeighbourInformation(5)).best
+    >>> choose({"two": GOAT(2)}, moving_gaussians((0, 1.5)), score=NeighbourInformation(5)).best
     'two'
     """
 

@@ -15,8 +15,9 @@ from gradapt.errors import InputError
 from gradapt.learners import Learner
 from gradapt.methods import Adaptation, Method, OnStep, StepRecord
 from gradapt.paths import Workspace
+from gradapt.transport import Isometry, isometry
 
-__all__ = ["Candidate", "OnCandidate", "Runs", "run_candidates"]
+__all__ = ["Candidate", "OnCandidate", "Runs", "ends_isometry", "run_candidates"]
 
 # Called after each candidate with its name and its adaptation.
 OnCandidate = Callable[[Any, Adaptation], None]
@@ -29,13 +30,24 @@ class Candidate:
     Parameters
     ----------
     method : Method
-    isometry : callable or float, optional
-        For a coupling by structure: how much worse source and target match than two halves of the source, as a
-        ratio, or a function from the sequence (without labels but the source's) to it. Near 1 the drift is an isometry.
+    isometry : Isometry or callable, optional
+        For a coupling by structure: whether the drift may be an isometry (`gradapt.transport.isometry`), or a function
+        from the sequence, without labels but the source's, to that. Several candidates may share one function.
     """
 
     method: Method
-    isometry: Callable[[DomainSequence], float] | float | None = None
+    isometry: Callable[[DomainSequence], Isometry] | Isometry | None = None
+
+    @classmethod
+    def structural(cls, method: Method) -> Candidate:
+        """A method that couples by structure in the input space, which holds only where the drift is an isometry."""
+        return cls(method, ends_isometry)
+
+
+def ends_isometry(sequence: DomainSequence) -> Isometry:
+    """Whether the target may be a turned version of the source, by the samples themselves."""
+    source, target = sequence.source, sequence.target
+    return isometry(source.matrix(), target.matrix(), source.weights, target.weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,20 +86,20 @@ class Runs:
     failed: dict[Hashable, str] = field(default_factory=dict)
     workspace: Workspace = field(default_factory=Workspace)
     steps: dict[Hashable, list[tuple[StepRecord, Learner]]] = field(default_factory=dict, repr=False)
-    ratios: dict[Hashable, float] = field(default_factory=dict, repr=False)
+    isometries: dict[Any, Isometry] = field(default_factory=dict, repr=False)
 
     def labels(self, name: Hashable) -> NDArray[np.int64]:
         """The class numbers that a candidate gives to the rows."""
         return np.asarray(self.probabilities[name].argmax(axis=1))
 
-    def isometry(self, name: Hashable) -> float | None:
-        """How far a candidate's coupling by structure is from what the source's own structure allows; asked once."""
+    def isometry(self, name: Hashable) -> Isometry | None:
+        """Whether a coupling by structure may hold, for a candidate that relies on one; each function is asked once."""
         given = self.candidates[name].isometry
         if not callable(given):
             return given
-        if name not in self.ratios:
-            self.ratios[name] = float(given(self.sequence))
-        return self.ratios[name]
+        if given not in self.isometries:
+            self.isometries[given] = given(self.sequence)
+        return self.isometries[given]
 
     @property
     def names(self) -> tuple[Hashable, ...]:
