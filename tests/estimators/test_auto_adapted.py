@@ -23,8 +23,8 @@ PATH = moving_gaussians((0, 1.5), n_samples=150)
 def test_a_turn_that_no_other_candidate_survives_is_found_by_structure():
     upright, turned = rotated_digits((0, 90.0))
     rows = np.random.default_rng(0).permutation(len(upright))
-    one, other = rows[:400], rows[450:850]
-    path = DomainSequence([upright.take(one), turned.take(other)])
+    half = len(rows) // 2
+    path = DomainSequence([upright.take(rows[:half]), turned.take(rows[half:])])
     clf = AutoAdaptedClassifier(LogisticRegression(max_iter=300), random_state=0).fit_path(path)
     before = (clf.source_estimator_.predict(path.target.samples) == path.target.labels).mean()
     assert clf.choice_.best == "carried by structure"
