@@ -290,16 +290,29 @@ class TestStructure:
         choose({"s": Candidate(method, drift), "t": Candidate(method, drift)}, self.path)
         assert seen == [None]
 
-    def test_structural_candidates_are_measured_on_the_samples(self):
+    def test_structural_candidates_are_measured_on_the_samples(self, monkeypatch):
         rng = np.random.default_rng(0)
-        x = rng.uniform(size=(300, 2)) * [9.0, 1.0]
-        labels = (x[:, 0] > 4.5).astype(int)
-        turned = DomainSequence([Domain(x[:200], labels[:200]), Domain(x[200:, ::-1].copy())])
-        square = DomainSequence([Domain(x[:200], labels[:200]), Domain(rng.uniform(size=(100, 2)) * 7.0)])
-        method = CarriedLabels(Transport(GromovWasserstein()), feature_space=False)
-        for path, struck in ((turned, False), (square, True)):
-            choice = choose({"structure": Candidate.structural(method)}, path)
-            assert ("distances are bent" in choice.struck.get("structure", "")) == struck
+        x, weights = rng.uniform(size=(200, 2)) * [9.0, 1.0], rng.random(200)
+        source = Domain(x, (x[:, 0] > 4.5).astype(int), weights)
+        path = DomainSequence([source, Domain(rng.uniform(size=(100, 2)) * 7.0)])
+        candidate = Candidate.structural(CarriedLabels(Transport(GromovWasserstein()), feature_space=False))
+        # A square is no line.
+        assert "distances are bent" in choose({"structure": candidate}, path).struck["structure"]
+        seen = []
+        monkeypatch.setattr("gradapt.choice.runs.isometry", lambda *given: seen.append(given) or bent(1.0))
+        assert "structure" in choose({"structure": candidate}, path).scores
+        ((x0, x1, w0, w1),) = seen
+        np.testing.assert_array_equal(x0, x)
+        np.testing.assert_array_equal(x1, path.target.samples)
+        assert w0 is path.source.weights
+        assert w1 is None
+
+    def test_what_is_struck_out_beforehand_runs_only_if_asked(self):
+        candidate = Candidate(Says(self.path.target.labels), bent(1.9))
+        assert list(choose({"s": candidate}, self.path).scores) == ["source"]
+        shown = choose({"s": candidate}, self.path, run_all=True)
+        assert list(shown.scores) == ["source", "s"]
+        assert (shown.best, list(shown.struck)) == ("source", ["s"])
 
 
 class TestCaution:

@@ -43,6 +43,8 @@ class Chosen:
         What strikes candidates out.
     cautious : bool
         Keep the source model unless the best candidate's gain over it is above 0 with its whole interval.
+    run_all : bool
+        Run candidates that a guard struck out beforehand as well, to show what they are worth; they are not chosen.
     on_candidate : callable, optional
         Called with the name and the adaptation of each candidate, as soon as it is done.
 
@@ -62,6 +64,7 @@ class Chosen:
     score: Evidence = field(default_factory=NeighbourInformation)
     guards: tuple[Guard, ...] = GUARDS
     cautious: bool = True
+    run_all: bool = False
     on_candidate: OnCandidate | None = None
 
     def __post_init__(self) -> None:
@@ -88,7 +91,7 @@ class Chosen:
         given = sequence.masked()
         runs = Runs(learner, given, given.target, candidates, reference, workspace=workspace or Workspace())
         known = [guard.beforehand(runs) for guard in self.guards]
-        skipped = {name for found in known for name in found.struck}
+        skipped = set() if self.run_all else {name for found in known for name in found.struck}
         run_candidates(runs, skipped=skipped, on_candidate=self.on_candidate, keep_steps=on_step is not None)
         shown = [guard.inspect(runs) for guard in self.guards]
         choice = conclude(runs, self.score.judge(runs), [*known, *shown], self.cautious)
