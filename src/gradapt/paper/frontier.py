@@ -76,7 +76,7 @@ class FrontierRun:
             self._note(name, adaptation)
             since[0] = time.perf_counter()
 
-        method = Chosen(frontier_candidates(cell, chosen), on_candidate=note)
+        method = Chosen(frontier_candidates(cell, chosen), run_all=True, on_candidate=note)
         choice: Choice = method.adapt(learner, sequence, None, workspace).choice
         self.found[f"seconds_{CHOSEN}"] = time.perf_counter() - since[0]
         for side in ("transductive", "heldout"):
