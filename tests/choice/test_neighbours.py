@@ -118,6 +118,20 @@ def test_own_scale_forgets_units(rng, kind):
     assert score(target, half, own_scale=True) > 0.5
 
 
+def test_shares_unlike_the_source_count_less(rng):
+    x = np.concatenate([rng.normal(size=(100, 3)), rng.normal(size=(100, 3)) + 9])
+    labels = np.repeat([0, 1], [150, 50])
+    # The source has one sample of each class.
+    plain, weighed = score(Domain(x), labels), score(Domain(x), labels, source_shares=True)
+    assert weighed == pytest.approx(0.75 * plain)
+    even = np.repeat([0, 1], 100)
+    assert score(Domain(x), even, source_shares=True) == pytest.approx(np.log(2))
+    heavy = Domain(x, weights=np.repeat([1.0, 2.0, 3.0], [100, 50, 50]))
+    judged = NeighbourInformation(source_shares=True).judge(runs_of(heavy, {"own": labels}))
+    assert "times the overlap with the source's class proportions" in judged.words
+    assert judged.scores["own"] / score(heavy, labels) == pytest.approx(1 - (200 / 350 - 0.5))
+
+
 def test_three_samples(rng):
     assert np.isfinite(score(Domain(rng.normal(size=(3, 2))), np.array([0, 1, 1])))
     assert score(Domain(rng.normal(size=(2, 2))), np.array([0, 1])) == pytest.approx(np.log(2))

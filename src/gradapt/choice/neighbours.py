@@ -13,6 +13,7 @@ from gradapt.choice.evidence import Judgement
 from gradapt.choice.runs import Runs
 from gradapt.domains import Domain, is_tensor, some_rows
 from gradapt.errors import InputError
+from gradapt.methods.class_shares import class_shares, total_variation
 from gradapt.seeds import derive_seed
 from gradapt.transport.kernels.arrays import beside, smallest, to_numpy
 from gradapt.transport.problem.problem import Problem
@@ -38,6 +39,10 @@ class NeighbourInformation:
         that space where they hold words or missing values.
     own_scale : bool
         Divide each feature by its deviation in the target first, for tables whose columns have units of their own.
+    source_shares : bool
+        Multiply by the share of the rows that need not change class for the target to have the source's class
+        proportions. A smooth labelling that puts two classes into one then does not pass for a good one; not for
+        targets whose proportions are known to have changed much.
 
     Examples
     --------
@@ -52,6 +57,7 @@ class NeighbourInformation:
     max_rows: int = 10_000
     feature_space: bool = False
     own_scale: bool = False
+    source_shares: bool = False
 
     def __post_init__(self) -> None:
         if self.n_neighbours < 1:
@@ -71,11 +77,17 @@ class NeighbourInformation:
         rows = rows[first]
         around = nearest_neighbours(self._scaled(some[beside(some, first)]), self.n_neighbours)
         k = len(runs.learner.classes)
-        contributions = {name: shared_information(runs.labels(name)[rows], around, k, weights) for name in runs.names}
+        labels = {name: runs.labels(name)[rows] for name in runs.names}
+        contributions = {name: shared_information(own, around, k, weights) for name, own in labels.items()}
+        if self.source_shares:
+            known = class_shares(runs.sequence.source.codes(runs.learner.classes), k, runs.sequence.source.weights)
+            for name, own in labels.items():
+                contributions[name] *= 1.0 - total_variation(class_shares(own, k, weights), known)
         drawn = f" of {len(runs.target):,}" if len(rows) < len(runs.target) else ""
+        shares = ", times the overlap with the source's class proportions" if self.source_shares else ""
         words = (
             f"information (nats) between the label of a target row and those of its {around.shape[1]} nearest "
-            f"neighbours{place}, on {len(rows):,}{drawn} rows"
+            f"neighbours{place}{shares}, on {len(rows):,}{drawn} rows"
         )
         return Judgement(contributions, weights, words, rows)
 
