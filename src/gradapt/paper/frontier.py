@@ -120,7 +120,8 @@ class FrontierRun:
             self._note(name, adaptation)
             since[0] = time.perf_counter()
 
-        method = Chosen(frontier_candidates(cell, chosen, self.known), on_candidate=note)
+        candidates = frontier_candidates(cell, chosen, self.known)
+        method = Chosen(candidates, run_all=True, on_candidate=note)
         choice: Choice = method.adapt(learner, sequence, None, workspace).choice
         self.found["seconds_chosen"] = time.perf_counter() - since[0]
         for side in ("transductive", "heldout"):
