@@ -87,8 +87,7 @@ def portraits(
 
     source, target = block("source", 0, start), block("target", first, last)
     if distinct:
-        order = np.random.default_rng(derive_seed(seed, "portraits")).permutation(len(target))
-        fresh, target = target.take(np.sort(order[: len(order) // 4])), target.take(np.sort(order[len(order) // 4 :]))
+        fresh, target = _quartered(target, seed)
         if split == "heldout":
             return limit_domains(DomainSequence([source, fresh]), n_samples, seed)
     if split == "heldout":
@@ -101,6 +100,12 @@ def portraits(
         return limit_domains(DomainSequence([source, block("held out", last, end)]), n_samples, seed)
     given = [block(f"block {i}", bounds[i], bounds[i + 1]) for i in _GIVEN[n_given]]
     return limit_domains(DomainSequence([source, *given, target]), n_samples, seed)
+
+
+def _quartered(target: Domain, seed: int) -> tuple[Domain, Domain]:
+    """A quarter of the images and the rest."""
+    order = np.random.default_rng(derive_seed(seed, "portraits")).permutation(len(target))
+    return target.take(np.sort(order[: len(order) // 4])), target.take(np.sort(order[len(order) // 4 :]))
 
 
 def portraits_cut(n_images: int, preset: Preset = "reference", cut: Cut = "auto") -> Literal["count", "year"]:
