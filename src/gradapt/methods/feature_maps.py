@@ -69,7 +69,10 @@ class RankMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Take the ranks of a window, and the values that the source's columns have at them."""
         X, source = validate_data(self, X, reset=True, dtype=np.float64), _rows(source)
         constant = np.ptp(source, axis=0) == 0
-        self.columns_, self.constant_ = np.flatnonzero(measured_columns(X, source) & ~constant), np.flatnonzero(constant)
+        self.columns_, self.constant_ = (
+            np.flatnonzero(measured_columns(X, source) & ~constant),
+            np.flatnonzero(constant),
+        )
         self.constants_ = source[0, self.constant_]
         self.starts_, self.ends_ = [], []
         for column in self.columns_:

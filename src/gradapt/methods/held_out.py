@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,10 +48,27 @@ class HeldOut:
     logits : array of shape (n, K)
     codes : int array
         Their labels.
+    models : tuple of Learner
+        Those that were trained on a part.
     """
 
     logits: NDArray[np.float64]
     codes: NDArray[np.int64]
+    models: tuple[Learner, ...] = ()
+
+    def elsewhere(self, samples: Any) -> NDArray[np.float64]:
+        """Scores of other rows by the same models, each row by one of them in turn.
+
+        They stand beside ``logits`` as like beside like: a model that has seen all of the source is surer of itself.
+        """
+        n = int(samples.shape[0])
+        turn = np.arange(n) % len(self.models)
+        logits = np.empty((n, self.logits.shape[1]))
+        for number, model in enumerate(self.models):
+            rows = np.flatnonzero(turn == number)
+            if len(rows):
+                logits[rows] = model.logits(take_rows(samples, rows))
+        return logits
 
     def calibration(self) -> Calibration:
         """The scale and the offsets under which the labels are most likely (Alexandari et al. 2020)."""
@@ -104,7 +122,9 @@ def held_out(learner: Learner, source: LabelledDomain, n_folds: int = 3, seed: i
     logits = np.empty((len(codes), len(learner.classes)))
     weights = rows.uneven_weights if learner.takes_weights else None
     folds = StratifiedKFold(n_folds, shuffle=True, random_state=derive_seed(seed, "folds"))
+    models = []
     for fit, held in folds.split(codes, codes):
         model = learner.fit(take_rows(rows.samples, fit), codes[fit], None if weights is None else weights[fit])
         logits[held] = model.logits(take_rows(rows.samples, held))
-    return HeldOut(logits, codes)
+        models.append(model)
+    return HeldOut(logits, codes, tuple(models))

@@ -55,7 +55,7 @@ class ProportionCorrection:
                 "behind one of these only"
             )
         held = held_out(learner, sequence.source, self.n_folds, self.seed)
-        found = self.estimator.estimate(held, learner.logits(sequence.target.samples))
+        found = self.estimator.estimate(held, held.elsewhere(sequence.target.samples))
         calibration = held.calibration()
         head = learner.head()
         offsets = np.asarray(calibration.offsets) + found.log_ratio
