@@ -131,7 +131,7 @@ def test_few_distinct_values_on_one_side_are_still_a_measurement():
 
 def test_windows_between_are_aligned_by_themselves(rng):
     x, y = gaussians(rng)
-    windows = DomainSequence([Domain(x, y), Domain(x + [5, 5, 0]), Domain(x * [2, 2, 1])])
+    windows = DomainSequence([Domain(x, y), Domain(x + np.array([5, 5, 0])), Domain(x * [2, 2, 1])])
     seen, transformer = OwnScale().aligned(windows)
     for window in seen:
         np.testing.assert_allclose(window.samples, x, atol=1e-9)

@@ -210,8 +210,10 @@ def _resampled(
     low, high = np.quantile(drawn, [0.025, 0.975], axis=0)
     moved = 0.5 * np.abs(np.asarray(drawn) - found).sum(axis=1)
     low, high = np.minimum(low, found), np.maximum(high, found)
-    plain = [tuple(part.tolist()) for part in (source, found, low, high)]
-    return ProportionEstimate(*plain, float(np.quantile(moved, 0.95)), method)
+    shares = [tuple(part.tolist()) for part in (source, found, low, high)]
+    return ProportionEstimate(
+        shares[0], shares[1], shares[2], shares[3], spread=float(np.quantile(moved, 0.95)), method=method
+    )
 
 
 def _shares(held: HeldOut) -> NDArray[np.float64]:

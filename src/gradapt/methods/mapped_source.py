@@ -41,7 +41,7 @@ class MappedSource:
         coupled = (workspace or Workspace()).coupled(sequence.masked().ends(), self.transport)
         plan, (source, target) = coupled.plans[0], (coupled.samples.source, coupled.samples.target)
         rows = dense_matrix(target)
-        mass = np.bincount(plan.rows, plan.mass, minlength=len(source))
+        mass = np.asarray(np.bincount(plan.rows, plan.mass, minlength=len(source)), dtype=np.float64)
         images = np.zeros((len(source), rows.shape[1]))
         np.add.at(images, plan.rows, plan.mass[:, None] * rows[plan.cols])
         kept = np.flatnonzero(mass > 0)
