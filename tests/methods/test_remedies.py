@@ -70,12 +70,13 @@ def source_of(x, y):
 
 @given(
     scale=st.lists(st.floats(0.01, 100), min_size=2, max_size=2),
-    move=st.lists(st.floats(-1e3, 1e3), min_size=2, max_size=2),
+    move=st.lists(st.floats(20, 1e3), min_size=2, max_size=2),
+    side=st.sampled_from([-1, 1]),
 )
-def test_own_scale_undoes_every_scale_and_offset(scale, move):
+def test_own_scale_undoes_every_scale_and_offset(scale, move, side):
     x, y = gaussians(np.random.default_rng(0))
     learner = learned(x, y)
-    moved = x * [*scale, 1.0] + [*move, 0.0]
+    moved = x * [*scale, 1.0] + np.array([*move, 0.0]) * side
     adapted = OwnScale().adapt(learner, sequence(x, y, moved)).learner
     np.testing.assert_allclose(adapted.logits(moved), learner.logits(x), atol=1e-6)
 
@@ -121,6 +122,14 @@ def test_a_column_that_never_varied_in_the_source_is_taken_out(rng):
         seen, _ = method.aligned(sequence(x, y, moved))
         np.testing.assert_allclose(seen.target.samples[:, 3], -4.0, atol=1e-6)
     assert not np.allclose(learner.logits(moved), learner.logits(x))
+
+
+def test_what_does_not_move_is_left_alone(rng):
+    source, window = rng.normal(size=(500, 3)), rng.normal((0.0, 2.0, 0.0), size=(500, 3))
+    for transformer in (scale_map(window, source), RankMap().fit(window, source=source)):
+        mapped = transformer.transform(window)
+        np.testing.assert_array_equal(mapped[:, [0, 2]], window[:, [0, 2]])
+        assert abs(mapped[:, 1].mean() - source[:, 1].mean()) < 0.02
 
 
 def test_few_distinct_values_on_one_side_are_still_a_measurement():

@@ -73,7 +73,7 @@ class Alignment:
 
 @dataclass(frozen=True)
 class OwnScale(Alignment):
-    """Each window scaled by itself: every measured column gets the source's mean and deviation.
+    """Each window scaled by itself: every column that moved gets the source's mean and deviation.
 
     The same as a model of standardised columns whose means and deviations are those of the window that it reads.
     Flags and codes, columns of at most ten distinct values, stay as they are.
@@ -85,7 +85,7 @@ class OwnScale(Alignment):
 
 @dataclass(frozen=True)
 class OwnRank(Alignment):
-    """Each window ranked by itself: every measured column gets the source's distribution.
+    """Each window ranked by itself: every column that moved gets the source's distribution.
 
     Flags and codes, columns of at most ten distinct values, stay as they are; equal values stay equal.
     """

@@ -6,16 +6,19 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import ks_2samp
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gradapt.errors import InputError
 
-__all__ = ["AffineMap", "RankMap", "measured_columns", "scale_map"]
+__all__ = ["AffineMap", "RankMap", "measured_columns", "moving_columns", "scale_map"]
 
 # A column of fewer distinct values is a code or a flag: it has no scale of its own.
 FEWEST_VALUES = 10
+# Chance of a map where nothing moved, over all columns.
+CHANCE = 0.05
 # A deviation that makes whatever a column holds nought beside it.
 _SO_WIDE = 1e9
 # Points of a column's distribution that a map between ranks passes through.
@@ -31,8 +34,27 @@ def measured_columns(*windows: NDArray[np.float64]) -> NDArray[np.bool_]:
     return np.array([len(np.unique(column)) > FEWEST_VALUES for column in np.concatenate(windows).T], dtype=bool)
 
 
+def moving_columns(window: NDArray[np.float64], source: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Measured columns that differ between a window and the source by more than chance: only these need a map.
+
+    By Kolmogorov and Smirnov's test at 5 %, divided by the number of columns. A column that is constant on one side
+    has nothing to be mapped by.
+
+    >>> rng = np.random.default_rng(0)
+    >>> moving_columns(rng.normal(size=(200, 2)) + [0.0, 1.0], rng.normal(size=(200, 2)))
+    array([False,  True])
+    """
+    usable: NDArray[np.bool_] = (
+        measured_columns(window, source) & (np.ptp(source, axis=0) > 0) & (np.ptp(window, axis=0) > 0)
+    )
+    level = CHANCE / max(window.shape[1], 1)
+    for column in np.flatnonzero(usable):
+        usable[column] = ks_2samp(window[:, column], source[:, column], method="asymp").pvalue < level
+    return usable
+
+
 def scale_map(window: NDArray[np.float64], source: NDArray[np.float64]) -> StandardScaler:
-    """A fitted `StandardScaler` that gives each measured column of a window the source's mean and deviation.
+    """A fitted `StandardScaler` that gives each column that moved the source's mean and deviation.
 
     A column that never varied in the source taught the model nothing: it becomes the source's constant.
 
@@ -40,8 +62,7 @@ def scale_map(window: NDArray[np.float64], source: NDArray[np.float64]) -> Stand
     >>> scale_map(window, source).transform(window[1:4]).round(9).ravel().tolist()
     [1.0, 2.0, 3.0]
     """
-    constant = np.ptp(source, axis=0) == 0
-    chosen = measured_columns(window, source) & ~constant & (np.ptp(window, axis=0) > 0)
+    constant, chosen = np.ptp(source, axis=0) == 0, moving_columns(window, source)
     ratio, start = np.ones(window.shape[1]), np.zeros(window.shape[1])
     ratio[chosen] = window[:, chosen].std(axis=0) / source[:, chosen].std(axis=0)
     start[chosen] = window[:, chosen].mean(axis=0) - ratio[chosen] * source[:, chosen].mean(axis=0)
@@ -54,7 +75,7 @@ def scale_map(window: NDArray[np.float64], source: NDArray[np.float64]) -> Stand
 
 
 class RankMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Gives each measured column of a window the source's distribution: a value becomes the source's of equal rank.
+    """Gives each column that moved the source's distribution: a value becomes the source's of equal rank.
 
     Equal values stay equal: they take the middle of their ranks. Beyond the ends of the window the map is constant.
 
@@ -69,10 +90,7 @@ class RankMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Take the ranks of a window, and the values that the source's columns have at them."""
         X, source = validate_data(self, X, reset=True, dtype=np.float64), _rows(source)
         constant = np.ptp(source, axis=0) == 0
-        self.columns_, self.constant_ = (
-            np.flatnonzero(measured_columns(X, source) & ~constant),
-            np.flatnonzero(constant),
-        )
+        self.columns_, self.constant_ = np.flatnonzero(moving_columns(X, source)), np.flatnonzero(constant)
         self.constants_ = source[0, self.constant_]
         self.starts_, self.ends_ = [], []
         for column in self.columns_:
@@ -119,8 +137,8 @@ class AffineMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Take mean and covariance of a window and of the source."""
         X, source = validate_data(self, X, reset=True, dtype=np.float64), _rows(source)
         constant = np.ptp(source, axis=0) == 0
-        moving = measured_columns(X, source) & ~constant & (np.ptp(X, axis=0) > 0)
-        chosen, self.constant_ = np.flatnonzero(moving), np.flatnonzero(constant)
+        usable = measured_columns(X, source) & ~constant & (np.ptp(X, axis=0) > 0)
+        chosen, self.constant_ = np.flatnonzero(usable), np.flatnonzero(constant)
         self.columns_ = chosen
         self.constants_ = source[0, self.constant_]
         whiten = _power(_covariance(X[:, chosen], self.ridge), -0.5)
