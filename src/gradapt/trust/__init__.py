@@ -14,7 +14,7 @@ from gradapt.trust.decision import Decision, Keep
 from gradapt.trust.gate import Gate, assess
 from gradapt.trust.lost_class import lost_class
 from gradapt.trust.overlap import Overlap, overlap, rows_to_label
-from gradapt.trust.proportions import ProportionShift, black_box_proportions, expectation_maximisation
+from gradapt.trust.proportions import ProportionShift
 from gradapt.trust.step_check import LabelledPoints, StepCheck, measure_step
 from gradapt.trust.verdict import Advice, Verdict
 from gradapt.trust.view import PathView
@@ -39,10 +39,8 @@ __all__ = [
     "ThresholdedConfidence",
     "Verdict",
     "assess",
-    "black_box_proportions",
     "check",
     "estimate_along",
-    "expectation_maximisation",
     "lost_class",
     "measure_step",
     "overlap",
