@@ -53,7 +53,7 @@ CANDIDATES = {
     "Deep CORAL": Candidate(BaselineMethod(DeepCoral())),
     "DANN": Candidate(BaselineMethod(DANN())),
 }
-SCORES = {"information": NeighbourInformation(), "information x overlap (the rule)": SCORE}
+SCORES = {"information": NeighbourInformation(), "information, with the source (the rule)": SCORE}
 
 
 def sequence_of(case, seed, n):
