@@ -37,7 +37,8 @@ def frontier_candidates(cell: Cell, chosen: Settings, known: dict[str, Any]) -> 
     structure stands beside it.
     """
     structure = Mapped(Orthogonal(), start=GromovWasserstein(starts=1, steps=_STEPS, bounded=False))
-    carried = _carried(Transport(structure, certified=False), direct=True)
+    most = _ROWS if _is_table(chosen) else None
+    carried = _carried(Transport(structure, certified=False, max_samples=most), direct=True)
     direct = Candidate(_Once("structure", carried, known), partial(_isometry, known))
     if cell.variant == "many":
         return {"structure": direct}
@@ -50,7 +51,7 @@ def frontier_candidates(cell: Cell, chosen: Settings, known: dict[str, Any]) -> 
     candidates["deep-coral"] = _Once("deep-coral", coral, known)
     if _is_table(chosen):
         # Columns have units of their own. A chain of plans adds the errors of each, and the source still teaches.
-        scaled = Transport(Mapped(OwnScale()), certified=False, max_samples=_ROWS)
+        scaled = Transport(Mapped(OwnScale()), certified=False, max_samples=most)
         candidates["carried"] = CarriedLabels(scaled, feature_space=False, direct=True, joint=True, mixup=_MIXUP)
     else:
         candidates["carried"] = _carried(Transport(Exact(), certified=False), direct=False)
