@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -157,7 +158,8 @@ class FrontierRun:
         for side, value in self.measure(adaptation.learner).items():
             self.found[f"{side}_{name}"] = value
         plans = adaptation.plans
-        if plans:
-            ends = (self.labels[0], self.labels[-1])
-            labels = self.labels if len(plans) == len(self.labels) - 1 else ends
+        labels = self.labels if len(plans) == len(self.labels) - 1 else (self.labels[0], self.labels[-1])
+        sizes = [(len(before), len(after)) for before, after in pairwise(labels)]
+        # Plans between samples of the domains number other rows.
+        if plans and [plan.shape for plan in plans] == sizes:
             self.found[f"same_class_{name}"] = plan_measures(plans, labels)["same_class_mass"]
