@@ -61,8 +61,7 @@ def portraits(
     seed : int
         Draws the images of a small version.
     split : {"adapt", "heldout"}
-        ``heldout``: up to 1,000 images that follow the target in time. No others of the
-        target's years are left over.
+        ``heldout``: up to 1,000 images that follow the target in time.
     cut : {"auto", "count", "year"}
         ``count``: seven blocks of 2,000 and the target right behind them. ``year``: the
         target is the last 2,000 images up to 1973 and the blocks share what lies between;

@@ -6,11 +6,12 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from gradapt.choice import Candidate, Choice, Chosen
+from gradapt.choice import Candidate, Choice, Chosen, NeighbourInformation
 from gradapt.choice.runs import ends_isometry
 from gradapt.domains import DomainSequence
 from gradapt.learners import Learner
@@ -26,6 +27,8 @@ __all__ = ["FrontierRun", "frontier_candidates"]
 
 # Parameter of the mixtures that a model learns from carried labels with.
 _MIXUP = 0.5
+# Rows of a table that are coupled, at most; exact steps of a coupling by structure before a map takes over.
+_ROWS, _STEPS = 5_000, 10
 
 
 def frontier_candidates(cell: Cell, chosen: Settings, known: dict[str, Any]) -> dict[str, Method | Candidate]:
@@ -34,8 +37,9 @@ def frontier_candidates(cell: Cell, chosen: Settings, known: dict[str, Any]) -> 
     ``known`` keeps what does not depend on the given domains. Where there are many images only the coupling by
     structure stands beside it.
     """
-    structure = Mapped(Orthogonal(), start=GromovWasserstein(starts=1, bounded=False))
-    carried = _carried(Transport(structure, certified=False), direct=True)
+    structure = Mapped(Orthogonal(), start=GromovWasserstein(starts=1, steps=_STEPS, bounded=False))
+    most = _ROWS if _is_table(chosen) else None
+    carried = _carried(Transport(structure, certified=False, max_samples=most), direct=True)
     direct = Candidate(_Once("structure", carried, known), partial(_isometry, known))
     if cell.variant == "many":
         return {"structure": direct}
@@ -46,10 +50,17 @@ def frontier_candidates(cell: Cell, chosen: Settings, known: dict[str, Any]) -> 
     # It sees source and target only, for as many passes as gradual self-training with two given domains.
     coral = method_of(replace(_of(cell, "deep-coral", 0), n_given=2), chosen)
     candidates["deep-coral"] = _Once("deep-coral", coral, known)
-    # Columns of a table have units of their own; pixels do not.
-    costs = Mapped(OwnScale()) if chosen.network == "mlp" else Exact()
-    candidates["carried"] = _carried(Transport(costs, certified=False), direct=False)
+    if _is_table(chosen):
+        # Columns have units of their own. A chain of plans adds the errors of each, and the source still teaches.
+        scaled = Transport(Mapped(OwnScale()), certified=False, max_samples=most)
+        candidates["carried"] = CarriedLabels(scaled, feature_space=False, direct=True, joint=True, mixup=_MIXUP)
+    else:
+        candidates["carried"] = _carried(Transport(Exact(), certified=False), direct=False)
     return {**candidates, "structure": direct}
+
+
+def _is_table(chosen: Settings) -> bool:
+    return chosen.network == "mlp"
 
 
 def _isometry(known: dict[str, Any], sequence: DomainSequence) -> Isometry:
@@ -121,7 +132,8 @@ class FrontierRun:
             since[0] = time.perf_counter()
 
         candidates = frontier_candidates(cell, chosen, self.known)
-        method = Chosen(candidates, run_all=True, on_candidate=note)
+        score = NeighbourInformation(own_scale=_is_table(chosen))
+        method = Chosen(candidates, score, run_all=True, on_candidate=note)
         choice: Choice = method.adapt(learner, sequence, None, workspace).choice
         self.found["seconds_chosen"] = time.perf_counter() - since[0]
         for side in ("transductive", "heldout"):
@@ -146,7 +158,8 @@ class FrontierRun:
         for side, value in self.measure(adaptation.learner).items():
             self.found[f"{side}_{name}"] = value
         plans = adaptation.plans
-        if plans:
-            ends = (self.labels[0], self.labels[-1])
-            labels = self.labels if len(plans) == len(self.labels) - 1 else ends
+        labels = self.labels if len(plans) == len(self.labels) - 1 else (self.labels[0], self.labels[-1])
+        sizes = [(len(before), len(after)) for before, after in pairwise(labels)]
+        # Plans between samples of the domains number other rows.
+        if plans and [plan.shape for plan in plans] == sizes:
             self.found[f"same_class_{name}"] = plan_measures(plans, labels)["same_class_mass"]
