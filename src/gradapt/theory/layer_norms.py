@@ -121,7 +121,7 @@ def _matrix_norm(layer: nn.Module, x: torch.Tensor) -> float:
     layer = copy.deepcopy(layer).double()
     units = torch.eye(x[0].numel(), dtype=torch.float64, device=x.device).reshape(-1, *x.shape[1:])
     zero = layer(torch.zeros_like(units[:1]))
-    images = [(layer(part) - zero).flatten(1) for part in units.split(256)]
+    images = [(layer(part) - zero).flatten(1) for part in torch.split(units, 256)]
     return float(torch.linalg.matrix_norm(torch.cat(images), 2)) * _ROUNDING
 
 
@@ -141,7 +141,7 @@ def _endless_norm(layer: Any) -> float:
         transform = torch.fft.fftn(group, s=places, dim=tuple(range(2, 2 + len(sizes))))
         matrices = transform.flatten(2).permute(2, 0, 1)
         smaller = matrices if matrices.shape[1] <= matrices.shape[2] else matrices.mH
-        for part in smaller.split(512):
+        for part in torch.split(smaller, 512):
             largest = max(largest, float(torch.linalg.eigvalsh(part @ part.mH)[:, -1].max()))
     degrees = [ceil((size - 1) / 2) for size in sizes]
     between = prod(1.0 / cos(pi * degree / n) for degree, n in zip(degrees, places, strict=True))
