@@ -180,39 +180,45 @@ def compare_bounds(
     """
     steps = np.arange(1, check_count(largest_n_steps, "largest_n_steps") + 1)
     shifts = np.array([path.shift(int(t)) for t in steps])
-
-    def exponential(t: int, shift: float) -> Bound:
-        return kumar_exponential(source_error, shift, t, n_samples, models.linear, delta=delta)
-
-    def multiplicative(t: int, shift: float) -> Bound:
-        return kumar_path(source_error, np.full(t, shift), n_samples, models.linear, delta=delta)
-
-    def linear(t: int, shift: float) -> Bound:
-        return network_bound(source_error, shift, t, n_samples, models.n_layers, delta=delta, constants=models.network)
-
-    def simplified(t: int, shift: float) -> Bound:
-        return simplified_bound(t, shift, n_samples, source_error=source_error, constants=models.steps)
-
-    def naive(t: int, shift: float) -> Bound:
-        return naive_bound(source_error, np.full(t, shift), n_samples, models.assumptions, delta=delta)
-
-    def derived(t: int, shift: float) -> Bound:
-        constants = NetworkConstants.derived(models.assumptions)
-        return network_bound(source_error, shift, t, n_samples, models.n_layers, delta=delta, constants=constants)
-
     small = models.linear.model_lipschitz * shifts < 1.0
     always = np.ones(len(steps), dtype=bool)
-    needs = {
-        exponential: small,
-        multiplicative: small,
-        naive: always,
-        derived: always,
-        linear: always,
-        simplified: always,
+    family = _family(source_error, n_samples, models, delta)
+    curves = {
+        name: _curve(bound, steps, shifts, small if name in _SMALL_STEPS else always) for name, bound in family.items()
     }
-    curves = {bound.__name__: _curve(bound, steps, shifts, allowed) for bound, allowed in needs.items()}
-    standings = {bound.__name__: bound(1, 0.0).standing for bound in needs}
+    standings = {name: bound(1, 0.0).standing for name, bound in family.items()}
     return BoundComparison(steps, shifts, curves, standings)
+
+
+_SMALL_STEPS = ("exponential", "multiplicative")
+
+
+def _family(
+    source_error: float, n_samples: int, models: ComparedModels, delta: float
+) -> dict[str, Callable[[int, float], Bound]]:
+    """Each bound as a function of the number of steps and of the shift of one of them."""
+
+    def network(constants: NetworkConstants) -> Callable[[int, float], Bound]:
+        return lambda t, shift: network_bound(
+            source_error, shift, t, n_samples, models.n_layers, delta=delta, constants=constants
+        )
+
+    return {
+        "exponential": lambda t, shift: kumar_exponential(
+            source_error, shift, t, n_samples, models.linear, delta=delta
+        ),
+        "multiplicative": lambda t, shift: kumar_path(
+            source_error, np.full(t, shift), n_samples, models.linear, delta=delta
+        ),
+        "naive": lambda t, shift: naive_bound(
+            source_error, np.full(t, shift), n_samples, models.assumptions, delta=delta
+        ),
+        "derived": network(NetworkConstants.derived(models.assumptions)),
+        "linear": network(models.network),
+        "simplified": lambda t, shift: simplified_bound(
+            t, shift, n_samples, source_error=source_error, constants=models.steps
+        ),
+    }
 
 
 def _curve(
