@@ -32,6 +32,9 @@ __all__ = ["IN_THE_PROOF", "NetworkConstants", "PathErrors", "generalisation_bou
 IN_THE_PROOF = Sampling(complexity_factor=6.0 * sqrt(4.0 * pi), confidence_factor=sqrt(8.0))
 
 
+_ALL_TREES = "the complexity bounds that of the losses over all trees of samples"
+
+
 # Not compared by value: arrays have no single answer.
 @dataclass(frozen=True, eq=False)
 class PathErrors:
@@ -108,14 +111,10 @@ def generalisation_bound(
 
     Notes
     -----
-    With population errors, as the theorem has them, the bound is implied by two of its terms: the discrepancy is
-    *defined* as the most by which the target error of any model exceeds its weighted errors, so that path error plus
-    discrepancy hold without a probability, and the others only add to them. And the target error itself is one of the
-    errors on the right. The other terms earn their place where the errors are those of samples.
-
-    The theorem prints the error of the *t*-th classifier on the *t*-th domain; its proof bounds the
-    target error by the errors of the *final* classifier, which is what is asked for here. The proof's
-    logarithm counts all samples (``n T``), and so does this function, where the statement prints ``T``.
+    With population errors, as the theorem has them, two of its terms imply it: the discrepancy is *defined* as the
+    most by which the target error exceeds the weighted errors. And the target error itself is among these. The other
+    terms earn their place where the errors are those of samples. The theorem prints the errors of the *t*-th classifier
+    and ``log T``; its proof has those of the *final* one and ``log(n T)``, as computed here.
 
     Examples
     --------
@@ -142,12 +141,7 @@ def generalisation_bound(
             * complexity,
         },
         {"T": path.n_steps, **drift.constants, "M": assumptions.loss_bound, **sampling.named()},
-        sampling.standing(
-            IN_THE_PROOF,
-            delta,
-            *drift.standing.assumptions,
-            "the complexity bounds that of the losses over all trees of samples",
-        ),
+        sampling.standing(IN_THE_PROOF, delta, *drift.standing.assumptions, _ALL_TREES),
     )
 
 
