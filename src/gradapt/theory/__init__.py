@@ -6,6 +6,13 @@ Every function cites the statement it computes. Shifts of a sequence of domains 
 
 from gradapt.theory.assumptions import Assumptions, LinearModels, Sampling
 from gradapt.theory.bound import Bound
+from gradapt.theory.checked_assumptions import (
+    InputBound,
+    LabelInvariance,
+    input_bound,
+    label_invariance,
+    largest_loss,
+)
 from gradapt.theory.compare import BoundComparison, ComparedModels, FixedLength, FixedShift, compare_bounds
 from gradapt.theory.complexity import (
     NormBoundedNetworks,
@@ -31,7 +38,9 @@ __all__ = [
     "ComparedModels",
     "FixedLength",
     "FixedShift",
+    "InputBound",
     "Kind",
+    "LabelInvariance",
     "LinearModels",
     "Lipschitz",
     "NetworkConstants",
@@ -52,10 +61,13 @@ __all__ = [
     "generalisation_bound",
     "guarantee",
     "heuristic",
+    "input_bound",
     "kumar_exponential",
     "kumar_factor",
     "kumar_path",
     "kumar_step",
+    "label_invariance",
+    "largest_loss",
     "linear_lipschitz",
     "linear_sequential_rademacher",
     "loss_sequential_rademacher",
