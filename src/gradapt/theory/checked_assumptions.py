@@ -158,7 +158,7 @@ def _log_losses(x: NDArray[np.float64], labels: NDArray[Any], seed: int) -> NDAr
     ).fit(x, labels)
     codes = np.searchsorted(forest.classes_, labels)
     shares = forest.oob_decision_function_[np.arange(len(labels)), codes]
-    return -np.log(np.clip(shares, 1.0 / _N_TREES, None))
+    return np.asarray(-np.log(np.clip(shares, 1.0 / _N_TREES, None)))
 
 
 def _rows(samples: Any, name: str) -> NDArray[np.float64]:
