@@ -13,9 +13,11 @@ from gradapt.trust.confidence import ThresholdedConfidence
 from gradapt.trust.decision import Decision, Keep
 from gradapt.trust.gate import Gate, assess
 from gradapt.trust.lost_class import lost_class
+from gradapt.trust.moves import LabelledPoints
 from gradapt.trust.overlap import Overlap, overlap, rows_to_label
 from gradapt.trust.proportions import ProportionShift, black_box_proportions, expectation_maximisation
-from gradapt.trust.step_check import LabelledPoints, StepCheck, measure_step
+from gradapt.trust.same_law import SameLaw
+from gradapt.trust.step_check import StepCheck, measure_step
 from gradapt.trust.verdict import Advice, Verdict
 from gradapt.trust.view import PathView
 
@@ -35,6 +37,7 @@ __all__ = [
     "PathView",
     "PreparedEstimator",
     "ProportionShift",
+    "SameLaw",
     "StepCheck",
     "ThresholdedConfidence",
     "Verdict",
