@@ -69,5 +69,5 @@ def _number(value: float | None, form: str) -> str:
 
 
 def _interval(guess: dict[str, Any]) -> str:
-    doubt = "" if guess["reliable"] else "?"
-    return f"{100 * guess['value']:.0f}{doubt} ({100 * guess['low']:.0f}..{100 * guess['high']:.0f})"
+    to = ".." if guess["reliable"] else "?"
+    return f"{100 * guess['value']:.0f} ({100 * guess['low']:.0f}{to}{100 * guess['high']:.0f})"

@@ -12,7 +12,7 @@ from scipy.spatial.distance import cdist
 from gradapt.transport import Plan, transport
 from gradapt.trust.weighted import Weights, class_shares, quantile, total_variation
 
-__all__ = ["LabelledPoints", "Moves"]
+__all__ = ["LabelledPoints", "Moves", "group_change"]
 
 # Classes with fewer samples than this have no typical move.
 _FEWEST = 10
@@ -119,6 +119,13 @@ class Moves:
             own.append(np.average(self.before.features[self.plan.rows[chosen]], axis=0, weights=mass))
             carried.append(np.average(self.after.features[self.plan.cols[chosen]], axis=0, weights=mass))
         return total_variation(_group_shares(self.before, np.array(own)), _group_shares(self.after, np.array(carried)))
+
+
+def group_change(before: LabelledPoints, after: LabelledPoints) -> float:
+    """The same for two domains that both have labels: the groups start from the classes of each."""
+    present = np.intersect1d(before.codes, after.codes)
+    starts = [np.array([points.of_class(code).features.mean(axis=0) for code in present]) for points in (before, after)]
+    return total_variation(_group_shares(before, starts[0]), _group_shares(after, starts[1]))
 
 
 def _group_shares(points: LabelledPoints, means: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -142,7 +142,7 @@ def mixture_shares(
     )
     shares = np.zeros(n_classes)
     shares[present] = np.clip(found.x, 0.0, None)
-    return shares / shares.sum()
+    return np.asarray(shares / shares.sum())
 
 
 def _tested(view: PathView) -> tuple[SameLaw, ...]:

@@ -12,7 +12,7 @@ from gradapt.trust.proportions import ProportionShift
 from gradapt.trust.same_law import SameLaw
 from gradapt.trust.step_check import StepCheck
 
-__all__ = ["Advice", "Verdict", "advise"]
+__all__ = ["Advice", "Verdict", "advise", "trouble"]
 
 # A quarter of the margin: such a shift is not worth following, however sure it is.
 _NEGLIGIBLE_DRIFT = 0.25**2
@@ -119,7 +119,7 @@ def _decide(
     if all(_stays(domain, law) for domain, law in zip(from_source, laws, strict=True)):
         return Advice.DO_NOT_ADAPT, None, _why_nothing_to_gain(from_source, laws, proportions)
     for step in steps:
-        found = _trouble(step)
+        found = trouble(step)
         if found is not None:
             return found[0], (step.before, step.after), found[1]
     largest = max(steps, key=lambda step: step.largest_ratio)
@@ -160,7 +160,7 @@ def _why_nothing_to_gain(
     )
 
 
-def _trouble(step: StepCheck) -> tuple[Advice, str] | None:
+def trouble(step: StepCheck) -> tuple[Advice, str] | None:
     """What no path can mend comes first: whatever the size of the step, it asks for labels."""
     if step.jumped > _LARGEST_JUMPED:
         return Advice.GET_LABELS, (
