@@ -12,7 +12,7 @@ from gradapt.learners import Learner
 from gradapt.trust.accuracy import NORMAL_95, AccuracyEstimate, PreparedEstimator
 from gradapt.trust.weighted import Weights, effective_size, mean
 
-__all__ = ["Compared", "PairedGain", "compared", "paired_gain"]
+__all__ = ["Compared", "PairedGain", "compared", "paired_gain", "unpaired"]
 
 
 @dataclass(frozen=True)

@@ -66,13 +66,27 @@ def same_laws(view: PathView) -> tuple[SameLaw, ...]:
 
 
 def two_sample_test(
-    a: NDArray[np.float64], b: NDArray[np.float64], rng: np.random.Generator, n_exchanges: int = _FEWEST_EXCHANGES
+    a: NDArray[np.float64],
+    b: NDArray[np.float64],
+    rng: np.random.Generator,
+    n_exchanges: int = _FEWEST_EXCHANGES,
+    groups: NDArray[np.int64] | None = None,
 ) -> float:
-    """Permutation p-value of the largest of four distances between two samples: exact for samples of any size.
+    """Permutation p-value of the largest of several distances between two samples: exact for samples of any size.
 
-    The energy distance sees wide moves; mean discrepancies of Gaussian kernels, as wide as a fiftieth, a tenth and
+    The energy distance sees wide moves; mean discrepancies of Gaussian kernels, so wide that a fiftieth, a tenth and
     two fifths of all pairs are close, see what happens inside a class. Each is measured in deviations of its own
     exchanges.
+
+    Parameters
+    ----------
+    a, b : float arrays with one row per sample
+    rng : Generator
+    n_exchanges : int
+    groups : int array, optional
+        A class for every row of ``a`` and then of ``b``, by a model that was trained on none of them. The same
+        distances are then also taken between rows less the mean of their class: a move of a class by
+        its own width is small against the distance between classes.
 
     Examples
     --------
@@ -81,16 +95,27 @@ def two_sample_test(
     >>> two_sample_test(x, y, rng) > 0.05, two_sample_test(x, y + 1.0, rng)
     (True, 0.005)
     """
-    distances = cdist(*(np.concatenate([a, b]),) * 2)
+    pooled = np.concatenate([a, b])
     sides = np.repeat([1.0 / len(a), -1.0 / len(b)], [len(a), len(b)])
     drawn = np.column_stack([sides, *(rng.permutation(sides) for _ in range(n_exchanges))])
-    widths = np.quantile(distances[np.triu_indices(len(sides), 1)], _CLOSE_PAIRS)
-    fields = [-distances, *(np.exp(-0.5 * (distances / width) ** 2) for width in widths if width > 0)]
+    fields = _fields(pooled)
+    if groups is not None:
+        centred = pooled.copy()
+        for group in np.unique(groups):
+            centred[groups == group] -= pooled[groups == group].mean(axis=0)
+        fields += _fields(centred)
     values = np.stack([(drawn * (field @ drawn)).sum(axis=0) for field in fields])
     # The observed value counts among the exchanges, so that all are treated alike.
     spread = np.maximum(values.std(axis=1, keepdims=True), 1e-12 * np.abs(values).max(axis=1, keepdims=True) + 1e-300)
     largest = ((values - values.mean(axis=1, keepdims=True)) / spread).max(axis=0)
     return float((largest[1:] >= largest[0] - 1e-9).sum() + 1) / (n_exchanges + 1)
+
+
+def _fields(rows: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+    """Likeness of all pairs of rows, by each distance."""
+    distances = cdist(rows, rows)
+    widths = np.quantile(distances[np.triu_indices(len(rows), 1)], _CLOSE_PAIRS)
+    return [-distances, *(np.exp(-0.5 * (distances / width) ** 2) for width in widths if width > 0)]
 
 
 def holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -165,8 +190,7 @@ def _tested(view: PathView) -> tuple[SameLaw, ...]:
 
 def _p_same(view: PathView, number: int, n_exchanges: int) -> float:
     rng = view.rng("same law", number)
-    held = view.held_rows[_drawn(len(view.held_rows), view.held_weights(), rng)]
-    return two_sample_test(view.features(0, held), _domain(view, number, rng), rng, n_exchanges)
+    return _exchanged(view, number, _drawn(len(view.held_rows), view.held_weights(), rng), n_exchanges, rng)
 
 
 def _p_classes(view: PathView, number: int, shares: NDArray[np.float64], n_exchanges: int) -> float:
@@ -178,20 +202,28 @@ def _p_classes(view: PathView, number: int, shares: NDArray[np.float64], n_excha
     whole = min(float((counts / shares[wanted]).min()), float(_MOST_ROWS))
     if whole < _FEWEST_ROWS:
         return 0.0
-    rows = [rng.permutation(view.held_rows[codes == code])[: round(whole * shares[code])] for code in wanted]
-    return two_sample_test(view.features(0, np.concatenate(rows)), _domain(view, number, rng), rng, n_exchanges)
+    places = [rng.permutation(np.flatnonzero(codes == code))[: round(whole * shares[code])] for code in wanted]
+    return _exchanged(view, number, np.concatenate(places), n_exchanges, rng)
+
+
+def _exchanged(
+    view: PathView, number: int, held: NDArray[np.int64], n_exchanges: int, rng: np.random.Generator
+) -> float:
+    """Some held-out rows of the source, by their places, against some rows of a domain."""
+    rows = _drawn(len(view.sequence[number]), view.weights(number), rng)
+    groups = np.concatenate([view.held_predicted()[held], view.source_predicted(number)[rows]])
+    return two_sample_test(
+        view.features(0, view.held_rows[held]), view.features(number, rows), rng, n_exchanges, groups
+    )
 
 
 def _shares(view: PathView, number: int) -> NDArray[np.float64]:
     rng = view.rng("mixture", number)
-    rows = view.held_rows
-    if len(rows) > 2 * _MOST_ROWS:
-        rows = rng.permutation(rows)[: 2 * _MOST_ROWS]
-    return mixture_shares(view.features(0, rows), view.codes[rows], _domain(view, number, rng), view.n_classes)
-
-
-def _domain(view: PathView, number: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    return view.features(number, _drawn(len(view.sequence[number]), view.weights(number), rng))
+    held = view.held_rows
+    if len(held) > 2 * _MOST_ROWS:
+        held = rng.permutation(held)[: 2 * _MOST_ROWS]
+    rows = _drawn(len(view.sequence[number]), view.weights(number), rng)
+    return mixture_shares(view.features(0, held), view.codes[held], view.features(number, rows), view.n_classes)
 
 
 def _drawn(n: int, weights: Weights, rng: np.random.Generator) -> NDArray[np.int64]:
