@@ -42,6 +42,7 @@ def covtype(
     preset: Preset = "reference",
     seed: int = 0,
     split: Split = "adapt",
+    distinct: bool = True,
     n_samples: int | None = None,
     download: bool = True,
 ) -> DomainSequence:
@@ -52,7 +53,6 @@ def covtype(
     Parameters
     ----------
     n_given : {0, 1, 2, 3, 4, 10}
-        Blocks, out of ten, between source and target.
     preset : {"reference", "paper"}
         ``reference``: 10,000 of the first 50,000 rows, given domains of 2,000 rows, 20,000
         of the last 45,000. ``paper``: the whole blocks of 50,000 and 40,000 rows; the
@@ -60,6 +60,8 @@ def covtype(
     seed : int
         Draws the rows.
     split : {"adapt", "heldout"}
+    distinct : bool
+        No row is in two domains, and held-out rows are of the target's kind: always so here.
     n_samples : int, optional
         At most this many rows in each domain.
     download : bool

@@ -8,12 +8,13 @@ from typing import Literal
 
 from gradapt.errors import InputError
 
-__all__ = ["BENCHMARKS", "PRESETS", "STUDIES", "Settings", "settings"]
+__all__ = ["BENCHMARKS", "FRONTIER", "PRESETS", "STUDIES", "Settings", "settings"]
 
 BENCHMARKS = ("rotated-mnist", "color-mnist", "portraits", "covtype")
 PRESETS = ("reference", "paper")
 # Ablations with settings of their own; the empty name stands for the tables.
-STUDIES = ("", "encoders", "plans")
+FRONTIER = "frontier"
+STUDIES = ("", "encoders", "plans", FRONTIER)
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ class Settings:
 
 # Epochs on the source and on each domain behind it.
 _REFERENCE_EPOCHS = {"rotated-mnist": (5, 5), "color-mnist": (20, 10), "portraits": (20, 5), "covtype": (5, 5)}
-_ABLATION_EPOCHS = (20, 10)
+_ABLATION_EPOCHS, _FRONTIER_EPOCHS = (20, 10), (20, 5)
 
 
 def settings(table: str, preset: str = "reference", study: str = "") -> Settings:
@@ -83,6 +84,7 @@ def settings(table: str, preset: str = "reference", study: str = "") -> Settings
     >>> settings("rotated-mnist", study="encoders").network
     'ablation-cnn'
     """
+    table = next((known for known in BENCHMARKS if table.startswith(f"{known}-")), table)
     if table not in BENCHMARKS:
         raise InputError(f"there is no benchmark {table!r}; choose one of {', '.join(BENCHMARKS)}")
     if preset not in PRESETS:
@@ -91,8 +93,10 @@ def settings(table: str, preset: str = "reference", study: str = "") -> Settings
         raise InputError(f"study must be one of {', '.join(map(repr, STUDIES))}, got {study!r}")
     chosen = _reference(table) if preset == "reference" else _paper(table)
     if study and preset == "reference":
-        source_epochs, epochs = _ABLATION_EPOCHS
+        source_epochs, epochs = _FRONTIER_EPOCHS if study == FRONTIER else _ABLATION_EPOCHS
         chosen = replace(chosen, source_epochs=source_epochs, self_training_epochs=epochs)
+    if study == FRONTIER:
+        chosen = replace(chosen, tf32=True)
     if study == "encoders" and chosen.network == "reference-cnn":
         chosen = replace(chosen, network="ablation-cnn")
     return chosen

@@ -14,12 +14,13 @@ from gradapt.errors import InputError
 from gradapt.extras import need
 from gradapt.paper.cells import Cell
 from gradapt.paper.launch import DEFAULT_STORE, Launch, run_cells
-from gradapt.paper.layouts import TABLES, Options, Table, make_table
+from gradapt.paper.layouts import TABLES, make_table
 from gradapt.paper.output import print_table, write_outputs
 from gradapt.paper.presets import BENCHMARKS
 from gradapt.paper.progress import shown
 from gradapt.paper.statistics import Entry, summarise
 from gradapt.paper.store import Store
+from gradapt.paper.table import Options, Table
 
 __all__ = ["EXHIBITS", "run_tables"]
 
@@ -57,6 +58,7 @@ def run_tables(
     seconds = time.perf_counter() - started
     about: dict[str, Any] = {
         "seeds": seeds,
+        "first_seed": options.first_seed,
         "cells_run_now": n_run,
         "wall_seconds_all_tables_of_this_command": round(seconds, 1),
         "tables_of_this_command": names,

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gradapt.errors import InputError
+from gradapt.transport.problem.distortion import Distortion
 
 __all__ = ["Certificate", "Plan"]
 
@@ -82,6 +83,8 @@ class Plan:
         The solver value that made it.
     lost_mass : float
         Share of the original mass that cutoffs dropped.
+    distortion : Distortion or None
+        How far the plan bends distances inside the domains, where the solver looked at them.
     """
 
     rows: NDArray[np.int64]
@@ -92,6 +95,7 @@ class Plan:
     certificate: Certificate | None = None
     solver: Any = None
     lost_mass: float = 0.0
+    distortion: Distortion | None = None
 
     def __post_init__(self) -> None:
         if not len(self.rows) == len(self.cols) == len(self.mass):
@@ -108,6 +112,8 @@ class Plan:
         text = f"Plan({self.shape[0]} x {self.shape[1]}, {len(self)} entries"
         if self.certificate is not None:
             text += f", cost {self.certificate.primal:.6g}, gap {self.certificate.gap:.1e}"
+        if self.distortion is not None:
+            text += f", distortion {self.distortion.value:.6g}"
         if self.lost_mass:
             text += f", lost mass {self.lost_mass:.3g}"
         return text + ")"
@@ -186,6 +192,7 @@ class Plan:
             mass=mass,
             costs=costs,
             lost_mass=1.0 - (1.0 - self.lost_mass) * kept,
+            distortion=None,
         )
         if self.certificate is None or costs is None:
             return replace(thinned, certificate=None)

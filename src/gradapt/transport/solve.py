@@ -83,4 +83,5 @@ def solve(problem: Problem, solver: Solver | None = None, *, certified: bool = T
         costs=checked(costs * problem.unit) if problem.exponent else costs,
         certificate=certify(problem, solution, seconds, costs) if certified else None,
         solver=solver,
+        distortion=solution.distortion,
     )

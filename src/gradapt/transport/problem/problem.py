@@ -16,6 +16,7 @@ from gradapt.errors import InputError
 from gradapt.transport.kernels.arrays import beside, is_tensor, to_numpy
 from gradapt.transport.problem.cost_table import CostTable, HeldTable, table_parts
 from gradapt.transport.problem.costs import Cost, Precomputed, SquaredEuclidean, as_cost, degree_of, table_of
+from gradapt.transport.problem.distortion import Distortion
 
 __all__ = ["Problem", "Solution", "Solver", "equal_weights"]
 
@@ -166,13 +167,15 @@ class Solution:
     """Entries of a plan, and the potential of the first domain where the solver has one.
 
     The second potential is not asked for: the certificate derives the best feasible
-    one from the first, over all pairs, so that a wrong one cannot pass.
+    one from the first, over all pairs, so that a wrong one cannot pass. ``distortion`` is what a
+    solver that looks at distances inside the clouds knows about them.
     """
 
     rows: NDArray[np.int64]
     cols: NDArray[np.int64]
     mass: NDArray[np.float64]
     potential0: NDArray[np.float64] | None = None
+    distortion: Distortion | None = None
 
 
 @runtime_checkable

@@ -6,7 +6,7 @@ Ties between copies of one sample cost every exact solver time and mean nothing.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,7 @@ def among_carriers(problem: Problem, solve: Callable[[Problem], Solution]) -> So
     if found.potential0 is not None:
         potential = np.zeros(problem.shape[0])
         potential[rows] = found.potential0
-    return Solution(rows[found.rows], cols[found.cols], found.mass, potential)
+    return replace(found, rows=rows[found.rows], cols=cols[found.cols], potential0=potential)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class Collapsed:
         row_of, entry, mass = _shared(solution.rows, mass, self.group0, w0)
         col_of, piece, mass = _shared(solution.cols[entry], mass, self.group1, w1)
         potential = None if solution.potential0 is None else solution.potential0[self.group0]
-        return Solution(row_of[piece], col_of, mass / w0.sum(), potential)
+        return replace(solution, rows=row_of[piece], cols=col_of, mass=mass / w0.sum(), potential0=potential)
 
 
 def collapse(problem: Problem) -> Collapsed | None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from gradapt.transport.kernels.arrays import beside, concatenated, log_sum, softmax, vector
 from gradapt.transport.problem.cost_table import CostTable, HeldTable, table_parts
 
-__all__ = ["annealed_potentials", "annealing"]
+__all__ = ["annealed_potentials", "annealing", "column_potential", "row_shares"]
 
 Float = NDArray[np.float64]
 Progress = Callable[[str, float], None]
@@ -80,6 +80,23 @@ def annealed_potentials(
     return _first_potential(table, g, w0, float(levels[-1])), g
 
 
+def column_potential(
+    table: CostTable, weights: tuple[Any, Any], epsilon: float, start: Any = None, *, sweeps: int, tolerance: float
+) -> Any:
+    """The second potential at one strength of the entropy, after some sweeps from another potential.
+
+    `row_shares` makes the plan of it. Weights live where the table lives. Sweeps are made in float32: a
+    ``tolerance`` below 1e-5 is out of reach.
+    """
+    g = vector(table.home, table.shape[1], 0.0) if start is None else start
+    return _swept(table, _room(table, np.float32), g, *weights, epsilon, sweeps, tolerance)
+
+
+def row_shares(table: CostTable, part: slice, g: Any, epsilon: float) -> Any:
+    """Where the mass of some rows goes under the second potential: each row sums to 1."""
+    return softmax(table.reduced(part, v=g) / -epsilon)
+
+
 def _swept(table: CostTable, room: Any, g: Any, w0: Any, w1: Any, epsilon: float, most: int, tolerance: float) -> Any:
     """Second potential after up to ``most`` sweeps at one epsilon, from the potential ``g``."""
     done = 0
@@ -103,8 +120,7 @@ def _swept(table: CostTable, room: Any, g: Any, w0: Any, w1: Any, epsilon: float
 
 def _scaled(kernel: Any, b: Any, w0: Any, w1: Any, most: int, tolerance: float) -> tuple[Any, int]:
     """Sweeps on a kept kernel, from the scaling ``b`` of its columns; and how many."""
-    if not isinstance(kernel, np.ndarray):
-        b, w0, w1 = b.to(kernel.dtype), w0.to(kernel.dtype), w1.to(kernel.dtype)
+    b, w0, w1 = _as_kernel(kernel, b), _as_kernel(kernel, w0), _as_kernel(kernel, w1)
     for sweep in range(most):
         if not (float(b.min()) > 1.0 / _LARGEST_SCALING and float(b.max()) < _LARGEST_SCALING):
             return b, sweep
@@ -115,12 +131,12 @@ def _scaled(kernel: Any, b: Any, w0: Any, w1: Any, most: int, tolerance: float) 
     return b, most
 
 
-def _room(table: CostTable) -> Any:
-    """Room for the kernel of held costs."""
+def _room(table: CostTable, kind: Any = np.float64) -> Any:
+    """Room for the kernel of held costs; on a GPU always in float32."""
     if not isinstance(table, HeldTable):
         return None
     if isinstance(table.matrix, np.ndarray):
-        return np.empty(table.shape)
+        return np.empty(table.shape, kind)
     return softmax(table.matrix[:1]).new_empty(table.shape)
 
 
@@ -128,12 +144,17 @@ def _arrived(table: CostTable, room: Any, g: Any, w0: Any, epsilon: float) -> An
     """The mass that arrives at each column; the kernel with its rows scaled to 1 is left in the room."""
     arrived: Any = 0.0
     for part in table_parts(table):
-        kernel = softmax(table.reduced(part, v=g) / -epsilon)
+        kernel = row_shares(table, part, g, epsilon)
         if room is not None:
             room[part] = kernel
         weights = w0[part] if isinstance(kernel, np.ndarray) else w0[part].to(kernel.dtype)
         arrived = arrived + kernel.T @ weights
     return arrived
+
+
+def _as_kernel(kernel: Any, values: Any) -> Any:
+    """A vector in the type of a kernel, so that the kernel itself is not converted for a product."""
+    return values.astype(kernel.dtype) if isinstance(values, np.ndarray) else values.to(kernel.dtype)
 
 
 def _first_potential(table: CostTable, g: Any, w0: Any, epsilon: float) -> Any:

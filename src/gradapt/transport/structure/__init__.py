@@ -1,0 +1,1 @@
+"""What distances inside each cloud say: embeddings, couplings by structure, maps, evidence of isometry."""
