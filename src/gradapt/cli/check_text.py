@@ -22,7 +22,10 @@ def check_text(summary: dict[str, Any]) -> str:
     where = "" if summary["where"] is None else ": " + " -> ".join(summary["where"])
     lines = [f"check: {summary['advice']}{where}"]
     lines += [f"  - {reason}" for reason in summary["reasons"]]
-    lines += ["", "estimated accuracy of the old model (old), and after plain gradual self-training (new):"]
+    lines += [
+        "",
+        "estimated accuracy of the old model (old), and after plain gradual self-training (new); ?: not reliable:",
+    ]
     header = ["step", "shift", "/ margin", "jumped", "crossing", "old %", "new %"]
     rows = [_row(*parts) for parts in zip(summary["steps"], summary["estimated_accuracy"], strict=True)]
     lines += [text_table(header, rows), "", accuracy_line("old model", summary["accuracy"])]
@@ -36,9 +39,10 @@ def check_text(summary: dict[str, Any]) -> str:
 def accuracy_line(name: str, guess: dict[str, Any]) -> str:
     """An estimate of accuracy in a line."""
     doubt = "" if guess["reliable"] else ", not reliable"
+    remark = f"\n  {guess['remark']}" if guess["remark"] else ""
     return (
         f"{name}: estimated accuracy {100 * guess['estimate']:.1f} % "
-        f"({100 * guess['low']:.1f} .. {100 * guess['high']:.1f}; {guess['estimator']}{doubt})"
+        f"({100 * guess['low']:.1f} .. {100 * guess['high']:.1f}; {guess['estimator']}{doubt}){remark}"
     )
 
 
@@ -65,4 +69,5 @@ def _number(value: float | None, form: str) -> str:
 
 
 def _interval(guess: dict[str, Any]) -> str:
-    return f"{100 * guess['value']:.0f} ({100 * guess['low']:.0f}..{100 * guess['high']:.0f})"
+    doubt = "" if guess["reliable"] else "?"
+    return f"{100 * guess['value']:.0f}{doubt} ({100 * guess['low']:.0f}..{100 * guess['high']:.0f})"

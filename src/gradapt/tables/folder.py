@@ -155,4 +155,5 @@ def _with_estimate(result: Result) -> Any:
         estimated_accuracy=estimate.value,
         estimated_accuracy_low=estimate.low,
         estimated_accuracy_high=estimate.high,
+        estimated_accuracy_reliable=estimate.reliable,
     )

@@ -175,6 +175,7 @@ def _estimate(estimate: AccuracyEstimate) -> dict[str, Any]:
         "high": estimate.high,
         "estimator": estimate.method,
         "reliable": estimate.reliable,
+        "remark": estimate.remark,
     }
 
 

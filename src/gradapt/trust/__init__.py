@@ -13,6 +13,7 @@ from gradapt.trust.confidence import ThresholdedConfidence
 from gradapt.trust.decision import Decision, Keep
 from gradapt.trust.gate import Gate, assess
 from gradapt.trust.lost_class import lost_class
+from gradapt.trust.overlap import Overlap, overlap, rows_to_label
 from gradapt.trust.proportions import ProportionShift
 from gradapt.trust.step_check import LabelledPoints, StepCheck, measure_step
 from gradapt.trust.verdict import Advice, Verdict
@@ -30,6 +31,7 @@ __all__ = [
     "Gate",
     "Keep",
     "LabelledPoints",
+    "Overlap",
     "PathView",
     "PreparedEstimator",
     "ProportionShift",
@@ -41,4 +43,6 @@ __all__ = [
     "estimate_along",
     "lost_class",
     "measure_step",
+    "overlap",
+    "rows_to_label",
 ]

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 from typing import Protocol
 
 from gradapt.learners import Learner
 from gradapt.trust.view import PathView
 
-__all__ = ["AccuracyEstimate", "AccuracyEstimator", "PreparedEstimator", "prepared_on", "spread"]
+__all__ = ["NORMAL_95", "AccuracyEstimate", "AccuracyEstimator", "PreparedEstimator", "prepared_on", "spread"]
 
-_NORMAL_95 = 1.96
+NORMAL_95 = 1.96
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,9 @@ class AccuracyEstimate:
     method : str
         Name of the estimator.
     reliable : bool
-        Whether the estimator reproduced the known accuracy on the source.
+        Whether the estimator reproduced the known accuracy on the source, and nothing speaks against it on the domain.
+    remark : str
+        Why it is not reliable, in words, with the remedy; empty where there is nothing to say.
     """
 
     value: float
@@ -34,17 +36,26 @@ class AccuracyEstimate:
     high: float
     method: str
     reliable: bool = True
+    remark: str = ""
 
     @classmethod
     def around(cls, value: float, half_width: float, method: str, reliable: bool = True) -> AccuracyEstimate:
         """An estimate with a symmetric interval, cut to [0, 1].
 
         >>> AccuracyEstimate.around(0.95, 0.1, "test")
-        AccuracyEstimate(value=0.95, low=0.85, high=1.0, method='test', reliable=True)
+        AccuracyEstimate(value=0.95, low=0.85, high=1.0, method='test', reliable=True, remark='')
         """
         value = float(min(max(value, 0.0), 1.0))
         low, high = (float(round(min(max(edge, 0.0), 1.0), 12)) for edge in (value - half_width, value + half_width))
         return cls(value, low, high, method, reliable)
+
+    def refused(self, remark: str) -> AccuracyEstimate:
+        """The same value with an interval that excludes nothing: it ranks models, and says nothing about accuracy.
+
+        >>> AccuracyEstimate(0.9, 0.85, 0.95, "test").refused("no overlap")
+        AccuracyEstimate(value=0.9, low=0.0, high=1.0, method='test', reliable=False, remark='no overlap')
+        """
+        return replace(self, low=0.0, high=1.0, reliable=False, remark=remark)
 
 
 class PreparedEstimator(Protocol):
@@ -81,7 +92,7 @@ def spread(*rates: tuple[float, float]) -> float:
     """
     # A share of 0 or 1 in a finite sample is not certain: one imagined failure and success are added.
     variance = sum(_smoothed(rate, n) * (1.0 - _smoothed(rate, n)) / n for rate, n in rates)
-    return _NORMAL_95 * sqrt(variance)
+    return NORMAL_95 * sqrt(variance)
 
 
 def _smoothed(rate: float, n: float) -> float:

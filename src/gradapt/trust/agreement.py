@@ -11,6 +11,7 @@ from gradapt.domains import DomainSequence, take_rows
 from gradapt.errors import InputError
 from gradapt.learners import Learner
 from gradapt.trust.accuracy import AccuracyEstimate, spread
+from gradapt.trust.overlap import overlapping
 from gradapt.trust.view import PathView, students_along
 from gradapt.trust.weighted import effective_size, mean
 
@@ -58,7 +59,7 @@ class _Prepared:
         scale = self.source_accuracy / max(self.source_agreement, 1e-9)
         n_held = effective_size(len(view.held_rows), view.held_weights())
         width = spread((rate, effective_size(len(own), weights)), (self.source_accuracy, n_held))
-        return AccuracyEstimate.around(rate * scale, width, "agreement")
+        return overlapping(AccuracyEstimate.around(rate * scale, width, "agreement"), view, 0, number)
 
 
 def _member(view: PathView, number: int) -> list[Learner]:

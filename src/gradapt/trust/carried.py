@@ -13,6 +13,7 @@ from gradapt.errors import InputError
 from gradapt.learners import Learner
 from gradapt.transport import transport
 from gradapt.trust.accuracy import AccuracyEstimate, spread
+from gradapt.trust.overlap import overlapping
 from gradapt.trust.view import PathView
 from gradapt.trust.weighted import Weights, class_shares, effective_size, mean
 
@@ -187,6 +188,7 @@ class _Prepared:
         width = spread((rate, effective_size(len(self.labels[number]), weights)), (self.source_agreement, n_held))
         # Plans noisier than on the source itself may have carried labels astray; the vote hides how many.
         astray = sum(max(noise - self.source_noise, 0.0) for noise in self.noise[1 : number + 1])
-        return AccuracyEstimate.around(
+        found = AccuracyEstimate.around(
             rate, width + abs(self.bias) + astray, "carried labels", self.reliable_at(number)
         )
+        return overlapping(found, view, *range(number + 1))

@@ -10,6 +10,7 @@ from gradapt.learners import Learner
 from gradapt.trust.accuracy import AccuracyEstimate, PreparedEstimator, spread
 from gradapt.trust.agreement import Agreement
 from gradapt.trust.carried import CarriedAgreement
+from gradapt.trust.overlap import overlapping
 from gradapt.trust.view import PathView
 from gradapt.trust.weighted import effective_size, mean
 
@@ -68,4 +69,5 @@ class _Unproven:
         value = before.value * same + chance * (1.0 - same)
         sampling = spread((same, effective_size(len(own), weights)))
         width = 0.5 * (before.high - before.low) + 0.5 * (1.0 - same) + sampling
-        return AccuracyEstimate.around(value, width, "agreement, changes unproven", reliable=False)
+        found = AccuracyEstimate.around(value, width, "agreement, changes unproven", reliable=False)
+        return overlapping(found, self.view, 0, number)

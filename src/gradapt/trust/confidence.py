@@ -10,6 +10,7 @@ from scipy.special import softmax
 
 from gradapt.learners import Learner
 from gradapt.trust.accuracy import AccuracyEstimate, spread
+from gradapt.trust.overlap import overlapping
 from gradapt.trust.view import PathView
 from gradapt.trust.weighted import Weights, effective_size, mean, quantile
 
@@ -53,7 +54,8 @@ class _Prepared:
         weights = self.view.weights(number)
         value = mean(scores > self.level, weights)
         width = spread((value, effective_size(len(scores), weights)), (self.source_accuracy, self.n_held))
-        return AccuracyEstimate.around(value, width, "thresholded confidence", reliable=not adapted)
+        found = AccuracyEstimate.around(value, width, "thresholded confidence", reliable=not adapted)
+        return overlapping(found, self.view, 0, number)
 
 
 def _level(scores: NDArray[np.float64], accuracy: float, weights: Weights) -> float:
