@@ -1,6 +1,33 @@
-"""A choice without labels: how many domains to generate."""
+"""A choice without labels: which of several candidates, and how many domains to generate."""
 
-from gradapt.choice.number_of_domains import CANDIDATES, Choice, ChosenGOAT
+from gradapt.choice.chosen import GUARDS, Chosen, choose
+from gradapt.choice.evidence import CarriedAgreement, Evidence, Findings, Guard, Judgement
+from gradapt.choice.guards import ClassShares, Names, StructureHolds
+from gradapt.choice.neighbours import NeighbourInformation
+from gradapt.choice.number_of_domains import CANDIDATES, ChosenGOAT
+from gradapt.choice.outcome import Choice, Gain
+from gradapt.choice.runs import Candidate, Runs
 from gradapt.choice.scoring import Scores, score_candidates
 
-__all__ = ["CANDIDATES", "Choice", "ChosenGOAT", "Scores", "score_candidates"]
+__all__ = [
+    "CANDIDATES",
+    "GUARDS",
+    "Candidate",
+    "CarriedAgreement",
+    "Choice",
+    "Chosen",
+    "ChosenGOAT",
+    "ClassShares",
+    "Evidence",
+    "Findings",
+    "Gain",
+    "Guard",
+    "Judgement",
+    "Names",
+    "NeighbourInformation",
+    "Runs",
+    "Scores",
+    "StructureHolds",
+    "choose",
+    "score_candidates",
+]

@@ -2,59 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 
-from gradapt.choice.scoring import score_candidates
+from gradapt.choice.chosen import conclude
+from gradapt.choice.evidence import CarriedAgreement
+from gradapt.choice.outcome import Choice
+from gradapt.choice.runs import Candidate, OnCandidate, Runs, run_candidates
 from gradapt.domains import DomainSequence
 from gradapt.errors import InputError
 from gradapt.learners import Learner
-from gradapt.methods import GOAT, Adaptation, OnStep, StepRecord
+from gradapt.methods import GOAT, Adaptation, OnStep
 from gradapt.paths import Coupled, Workspace
 
-__all__ = ["CANDIDATES", "Choice", "ChosenGOAT", "OnCandidate", "check_candidates"]
+__all__ = ["CANDIDATES", "ChosenGOAT", "check_candidates"]
 
 # The numbers that the paper's tables compare.
 CANDIDATES = (0, 1, 2, 3, 4)
 # By the rule, generated steps move a typical class by at most this share of its margin.
 _STEP_RATIO = 0.25
 _MOST_BY_RULE = 8
-
-# Called after each candidate with its number and its adaptation.
-OnCandidate = Callable[[int, Adaptation], None]
-
-
-@dataclass(frozen=True, eq=False)
-class Choice:
-    """A number of generated domains, and why.
-
-    Attributes
-    ----------
-    n_generated : int
-    how : str
-        ``selection`` where candidates were compared, ``rule`` where that would have cost too much.
-    sentence : str
-        The choice in words.
-    scores : dict
-        Score of each candidate; see `Scores`.
-    validation_rows : int array
-        Target rows that the scores were taken on, as numbers in the sample that the plans couple.
-    validation_labels : array
-        Their pseudo-labels.
-    """
-
-    n_generated: int
-    how: str
-    sentence: str
-    scores: dict[int, float] = field(default_factory=dict)
-    validation_rows: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
-    validation_labels: NDArray[Any] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
 
 @dataclass(frozen=True)
@@ -117,19 +89,14 @@ class ChosenGOAT:
             goat = replace(self.goat, n_generated=choice.n_generated)
             return replace(goat.adapt(learner, sequence, on_step, work), choice=choice)
         coupled = self._coupled(learner, sequence, work)
-        runs: dict[int, Adaptation] = {}
-        steps: dict[int, list[tuple[StepRecord, Learner]]] = {number: [] for number in self.candidates}
-        for number in self.candidates:
-            # Students are kept only where somebody wants to see them.
-            remember = None if on_step is None else _appends(steps[number])
-            runs[number] = replace(self.goat, n_generated=number).adapt(learner, sequence, remember, work)
-            if self.on_candidate is not None:
-                self.on_candidate(number, runs[number])
-        choice = self._chosen(learner, coupled, runs)
+        runs = self._run(learner, sequence, coupled, work, keep_steps=on_step is not None)
+        evidence = CarriedAgreement(coupled.carried(learner.classes), self.share)
+        judgement = evidence.judge(runs)
+        choice = replace(conclude(runs, judgement, []), sentence=judgement.words)
         if on_step is not None:
-            for record, student in steps[choice.n_generated]:
+            for record, student in runs.steps[choice.best]:
                 on_step(record, student)
-        return replace(runs[choice.n_generated], choice=choice)
+        return replace(runs.adaptations[choice.best], choice=choice)
 
     def affordable(self, sequence: DomainSequence) -> bool:
         """Whether every candidate can be tried."""
@@ -145,15 +112,30 @@ class ChosenGOAT:
         domains = work.domains(learner, sequence, feature_space=self.goat.feature_space)
         return work.coupled(domains, self.goat.transport)
 
-    def _chosen(self, learner: Learner, coupled: Coupled, runs: dict[int, Adaptation]) -> Choice:
-        target, weights = coupled.samples.target.samples, coupled.samples.target.uneven_weights
-        probabilities = {}
-        for number, run in runs.items():
+    def _run(
+        self, learner: Learner, sequence: DomainSequence, coupled: Coupled, work: Workspace, *, keep_steps: bool
+    ) -> Runs:
+        """Every candidate, asked about the samples that the plans couple, where they were encoded already."""
+        target = coupled.samples.target
+
+        def logits(run: Adaptation) -> NDArray[np.float64]:
             model = run.learner.head() if self.goat.feature_space else run.learner
-            probabilities[number] = softmax(model.logits(target), axis=1)
-        scores = score_candidates(probabilities, coupled.carried(learner.classes), share=self.share, weights=weights)
-        labels = learner.classes[scores.labels]
-        return Choice(scores.best, "selection", scores.sentence(learner.classes), scores.values, scores.rows, labels)
+            return model.logits(target.samples)
+
+        candidates: dict[Any, Candidate] = {
+            number: Candidate(replace(self.goat, n_generated=number)) for number in self.candidates
+        }
+        return run_candidates(
+            candidates,
+            learner,
+            sequence,
+            reference=self.candidates[0],
+            target=target,
+            workspace=work,
+            logits=logits,
+            on_candidate=self.on_candidate,
+            keep_steps=keep_steps,
+        )
 
     def _by_rule(self) -> Choice:
         """Enough domains that every step is small for the model, by what was measured of it."""
@@ -177,7 +159,3 @@ def check_candidates(candidates: Iterable[int]) -> tuple[int, ...]:
     if not numbers:
         raise InputError("candidates is empty; give at least one number of generated domains")
     return tuple(sorted({int(number) for number in numbers}))
-
-
-def _appends(steps: list[tuple[StepRecord, Learner]]) -> OnStep:
-    return lambda record, student: steps.append((record, student))

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from gradapt.checks import check_weights
 from gradapt.errors import InputError
 
-__all__ = ["Scores", "score_candidates"]
+__all__ = ["Scores", "row_weights", "score_candidates"]
 
 # Shares of each class that count as confident. No candidate made the carried labels, so all may vote but the tenth that
 # self-training would drop as well; the candidates made the consensus themselves, so only its surest part may (a fifth
@@ -131,7 +131,17 @@ def _score(probabilities: NDArray[np.float64], labels: NDArray[np.int64], weight
     said to be right about everything on the word of a single class.
     """
     given = probabilities[np.arange(len(labels)), labels]
-    return float(sum(given[labels == label].mean() for label in np.unique(labels)) / probabilities.shape[1])
+    return float(given @ row_weights(labels, weights, probabilities.shape[1]))
+
+
+def row_weights(labels: NDArray[np.int64], weights: NDArray[np.float64], n_classes: int) -> NDArray[np.float64]:
+    """What each row counts for where every class counts the same; a class without weight counts nothing.
+
+    >>> row_weights(np.array([0, 0, 1]), np.array([1.0, 3.0, 1.0]), 2).tolist()
+    [0.125, 0.375, 0.5]
+    """
+    sizes = np.bincount(labels, weights=weights, minlength=n_classes)[labels]
+    return np.asarray(np.divide(weights, sizes * n_classes, out=np.zeros(len(labels)), where=sizes > 0))
 
 
 def _confident(confidence: NDArray[np.float64], labels: NDArray[np.int64], share: float) -> NDArray[np.int64]:

@@ -1,7 +1,7 @@
 """What everything else passes around: `Domain`, `LabelledDomain` and `DomainSequence`."""
 
 from gradapt.domains.domain import Domain, LabelledDomain
-from gradapt.domains.samples import Interpolated, is_tensor, some_rows, take_rows
+from gradapt.domains.samples import Interpolated, is_frame, is_tensor, some_rows, stack_rows, take_rows
 from gradapt.domains.sequence import DomainSequence
 from gradapt.domains.windows import ByCount, ByEdges, ByQuantile, ByValue, from_table
 
@@ -15,7 +15,9 @@ __all__ = [
     "Interpolated",
     "LabelledDomain",
     "from_table",
+    "is_frame",
     "is_tensor",
     "some_rows",
+    "stack_rows",
     "take_rows",
 ]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-__all__ = ["Interpolated", "is_frame", "is_tensor", "some_rows", "take_rows"]
+__all__ = ["Interpolated", "is_frame", "is_tensor", "some_rows", "stack_rows", "take_rows"]
 
 
 def is_tensor(samples: Any) -> bool:
@@ -35,6 +37,28 @@ def take_rows(samples: Any, rows: NDArray[Any]) -> Any:
     if hasattr(samples, "iloc"):
         return samples.iloc[rows]
     return samples[rows]
+
+
+def stack_rows(parts: Sequence[Any]) -> Any:
+    """The rows of several containers of one kind, one below the other; tensors stay on their device.
+
+    >>> stack_rows([np.array([[1.0]]), np.array([[2.0], [3.0]])]).ravel().tolist()
+    [1.0, 2.0, 3.0]
+    """
+    first = parts[0]
+    if is_tensor(first):
+        import torch  # only where there are tensors already
+
+        return torch.cat(list(parts))
+    if any(sp.issparse(part) for part in parts):
+        return sp.vstack([sp.csr_array(part) for part in parts], format="csr")
+    if hasattr(first, "iloc"):
+        import pandas as pd  # only where there are its frames already
+
+        return pd.concat(list(parts), ignore_index=True)
+    if is_frame(first):
+        return reduce(lambda above, below: above.vstack(below), parts)
+    return np.concatenate([np.asarray(part) for part in parts])
 
 
 def some_rows(n: int, most: int | None, random: int | np.random.Generator) -> NDArray[np.int64]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gradapt.domains.domain import Domain, LabelledDomain
 from gradapt.domains.labels import as_labels, is_missing
 from gradapt.domains.order import order_values, rank, value_name
-from gradapt.domains.samples import take_rows
+from gradapt.domains.samples import stack_rows, take_rows
 from gradapt.errors import InputError
 
 __all__ = ["DomainSequence"]
@@ -102,10 +102,7 @@ class DomainSequence(Sequence[Domain]):
         >>> [part.tolist() for part in path.as_samples()]
         [[[0.0], [1.0], [2.0]], [0, 1, None], [0, 0, 1]]
         """
-        if any(sp.issparse(domain.samples) for domain in self._domains):
-            X: Any = sp.vstack([sp.csr_array(domain.samples) for domain in self._domains], format="csr")
-        else:
-            X = np.concatenate([np.asarray(domain.samples) for domain in self._domains])
+        X = stack_rows([d.samples if sp.issparse(d.samples) else np.asarray(d.samples) for d in self._domains])
         labels = [np.full(len(d), None, dtype=object) if d.labels is None else d.labels for d in self._domains]
         if len({own.dtype.kind for own in labels}) > 1:
             labels = [own.astype(object) for own in labels]  # side by side, numbers and words would all become words

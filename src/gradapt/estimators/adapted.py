@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gradapt.checks import without_mask
-from gradapt.choice import ChosenGOAT
+from gradapt.choice import Chosen, ChosenGOAT
 from gradapt.domains import DomainSequence
 from gradapt.errors import AdaptationWarning, InputError
 from gradapt.learners import Learner, as_learner
@@ -253,6 +253,8 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         """Whether samples of different domains are mixed in the input space: data frames must then become arrays."""
         if getattr(method, "on_matrices", False):
             return True
+        if isinstance(method, Chosen):
+            return any(self._needs_matrices(candidate.method) for candidate in method.named.values())
         goat = method.goat if isinstance(method, ChosenGOAT) else method
         if not isinstance(goat, GOAT):
             return False

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gradapt.errors import InputError
 
-__all__ = ["Learner", "as_learner"]
+__all__ = ["Learner", "MixingLearner", "as_learner"]
 
 
 @runtime_checkable
@@ -61,6 +61,17 @@ class Learner(Protocol):
 
     def with_head(self, head: Any) -> Learner:
         """This learner with its head replaced."""
+        ...
+
+
+@runtime_checkable
+class MixingLearner(Learner, Protocol):
+    """A learner that can also train on mixtures of samples (mixup, Zhang et al. 2018)."""
+
+    def fit_mixed(
+        self, samples: Any, labels: NDArray[Any], weights: NDArray[np.float64] | None, alpha: float
+    ) -> MixingLearner:
+        """Train from scratch on mixtures of two samples and their labels, by shares from Beta(alpha, alpha)."""
         ...
 
 

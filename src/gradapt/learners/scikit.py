@@ -11,19 +11,23 @@ from functools import cache
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.base import clone, is_clusterer, is_regressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import has_fit_parameter
 
-from gradapt.domains import Interpolated, is_tensor, take_rows
+from gradapt.domains import Interpolated, is_frame, is_tensor, take_rows
 from gradapt.errors import AdaptationWarning, InputError
+from gradapt.seeds import derive_seed
 
 __all__ = ["ScikitLearner", "calm_threads", "check_classifier", "fit_weighted"]
 
 # With fewer values than this, threads wait more than they work.
 _FEW_VALUES = 5e6
 Training = tuple[Any, NDArray[Any], "NDArray[np.float64] | None"]
+# Mixtures that a sample starts, where they are made once for a whole training.
+_MIXTURES = 2
 # Probabilities below this are as good as zero; their logarithm stays finite.
 _LEAST_PROBABILITY = 1e-12
 
@@ -50,6 +54,18 @@ class ScikitLearner:
 
     def fit(self, samples: Any, labels: NDArray[Any], weights: NDArray[np.float64] | None = None) -> Self:
         return self._trained(clone(self.estimator), *self._usable(samples, labels, weights))
+
+    def fit_mixed(self, samples: Any, labels: NDArray[Any], weights: NDArray[np.float64] | None, alpha: float) -> Self:
+        """Each sample mixed with two others, once for the whole training; a mixture stands once for each of its labels.
+
+        That is two rows of one mixture, weighted by its shares, so that any classifier with weights can learn from it.
+        """
+        if not self.takes_weights:
+            raise InputError(
+                f"mixup needs weights, which {type(_last_step(self.estimator)).__name__} does not take; "
+                "choose another classifier or leave mixup out"
+            )
+        return self.fit(*_mixed(samples, labels, weights, alpha, len(self.classes)))
 
     def refit(self, samples: Any, labels: NDArray[Any], weights: NDArray[np.float64] | None = None) -> Self:
         model = self.estimator
@@ -169,6 +185,31 @@ def _spread_soft_labels(
     share = shares[rows, labels]
     total = share if weights is None else share * weights[rows]
     return take_rows(samples, rows), labels.astype(np.int64), total
+
+
+def _mixed(
+    samples: Any, labels: NDArray[Any], weights: NDArray[np.float64] | None, alpha: float, n_classes: int
+) -> tuple[Any, NDArray[np.float64], NDArray[np.float64]]:
+    """Mixtures of rows with shares of both labels; a mixture weighs as much as its parts."""
+    if is_frame(samples):
+        raise InputError("mixup mixes numbers, got a data frame; give an array, or leave mixup out")
+    n = len(labels)
+    rng = np.random.default_rng(derive_seed("mixup", n))
+    rows = np.tile(np.arange(n), _MIXTURES)
+    partners = (rows + rng.integers(1, max(n, 2), len(rows))) % n
+    own = rng.beta(alpha, alpha, len(rows))
+    shares = labels if labels.ndim == 2 else np.eye(n_classes)[labels]
+    heavy = np.full(n, 1.0) if weights is None else weights
+    parts = [(rows, own * heavy[rows]), (partners, (1.0 - own) * heavy[partners])]
+    total = parts[0][1] + parts[1][1]
+    kept = np.flatnonzero(total > 0)
+    soft = sum(mass[kept, None] * shares[chosen[kept]] for chosen, mass in parts) / total[kept, None]
+    first, second = take_rows(samples, rows[kept]), take_rows(samples, partners[kept])
+    if sp.issparse(first):
+        mixtures: Any = sp.diags_array(own[kept]) @ first + sp.diags_array(1.0 - own[kept]) @ second
+        return sp.csr_array(mixtures), np.asarray(soft), total[kept]
+    wide = own[kept].reshape(-1, *[1] * (len(first.shape) - 1))
+    return wide * first + (1.0 - wide) * second, np.asarray(soft), total[kept]
 
 
 def _log_probabilities(model: Any, samples: Any) -> NDArray[np.float64]:

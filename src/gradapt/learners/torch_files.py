@@ -173,7 +173,7 @@ def _plain_classes(classes: NDArray[Any]) -> dict[str, Any]:
 
 
 def _parameters(classifier: TorchClassifier) -> dict[str, Any]:
-    kept = {key: getattr(classifier, key) for key in ("encoder", "epochs", "refit_epochs", "batch_size")}
+    kept = {key: getattr(classifier, key) for key in ("encoder", "epochs", "refit_epochs", "batch_size", "rho")}
     kept["random_state"] = classifier.random_state if isinstance(classifier.random_state, int) else None
     # An optimiser of the user's own is code; it is not needed to predict.
     kept["optimiser"] = asdict(classifier.optimiser) if isinstance(classifier.optimiser, Adam) else None

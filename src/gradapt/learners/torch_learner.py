@@ -86,6 +86,13 @@ class TorchLearner:
         trained = self._trained_copy(module, self.recipe, "fit", samples, labels, weights)
         return replace(self, module=trained, step=0, new_head=None)
 
+    def fit_mixed(
+        self, samples: Any, labels: NDArray[Any], weights: NDArray[np.float64] | None, alpha: float
+    ) -> TorchLearner:
+        """Train from scratch with mixup, mixtures drawn anew in each epoch; the recipe itself stays as it is."""
+        mixing = replace(self, recipe=replace(self.recipe, mixup=alpha))
+        return replace(mixing.fit(samples, labels, weights), recipe=self.recipe)
+
     def refit(self, samples: Any, labels: NDArray[Any], weights: NDArray[np.float64] | None = None) -> TorchLearner:
         trained = self._trained_copy(self.trained, self.refit_recipe, "refit", samples, labels, weights)
         return replace(self, module=trained, step=self.step + 1, new_head=None)
@@ -131,7 +138,7 @@ class TorchLearner:
         self, module: nn.Module, recipe: Recipe, purpose: str, samples: Any, labels: Any, weights: Any
     ) -> nn.Module:
         """A copy of the module, trained on; what is captured for one training serves the next of its kind."""
-        trainer = self.trainers.get(recipe, module, lambda own: Trainer(own, recipe))
+        trainer = self.trainers.get(recipe, module, lambda own: Trainer(own, recipe, n_classes=len(self.classes)))
         rows = formed(as_rows(samples, self.device, dtype_of(module)))
         codes = torch.as_tensor(np.ascontiguousarray(labels), device=self.device)
         codes = codes.to(dtype_of(module) if codes.ndim == 2 else torch.int64)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -19,6 +20,8 @@ _Saved = tuple[dict[str, Tensor], list[dict[str, Tensor]], Tensor]
 # Captured steps kept at a time; each batch size has its own.
 _MOST_GRAPHS = 12
 _WARM_UP_STEPS = 3
+# Gradients shorter than this have no direction.
+_LEAST_NORM = 1e-12
 
 
 class Steps:
@@ -36,6 +39,10 @@ class Steps:
         From the inputs of a step to a loss; where it is captured, without a look at values on the host.
     optimiser : callable
         From parameters to an optimiser.
+    rho : float
+        Radius of sharpness-aware minimisation (SAM, Foret et al. 2021): the update follows the gradient at the
+        weights moved by ``rho`` along the normalised gradient, so each step takes two passes. 0: a plain step.
+        Running statistics of normalisation layers see the first pass alone; dropout draws anew for the second.
     capture : bool or None
         Whether to capture the step; None: on CUDA, where the optimiser can be captured.
     """
@@ -46,8 +53,10 @@ class Steps:
         loss: Callable[..., Tensor],
         optimiser: OptimiserFactory,
         *,
+        rho: float = 0.0,
         capture: bool | None = None,
     ) -> None:
+        self.rho = rho
         self.module, self.loss, self.make_optimiser = module, loss, optimiser
         self.parameters = [p for p in module.parameters() if p.requires_grad]
         if not self.parameters:
@@ -88,8 +97,47 @@ class Steps:
 
     def take_eagerly(self, *inputs: Tensor | None) -> None:
         self.optimiser.zero_grad(set_to_none=True)
+        self.update(*inputs)
+
+    def update(self, *inputs: Tensor | None) -> None:
+        """Gradients, where there are none yet, and the optimiser's step; this is what is captured."""
         self.loss(*inputs).backward()  # type: ignore[no-untyped-call]
+        if self.rho > 0:
+            self._sharpen(inputs)
         self.optimiser.step()
+
+    def _sharpen(self, inputs: tuple[Tensor | None, ...]) -> None:
+        """Replace the gradients by those at the worst weights nearby, to first order; the weights stay."""
+        with torch.no_grad():
+            trained = [p for p in self.parameters if p.grad is not None]
+            gradients = [p.grad for p in trained if p.grad is not None]
+            norm = torch.stack([gradient.norm() for gradient in gradients]).norm()
+            before = [p.clone() for p in trained]
+            # At a gradient of zero every direction is as good as the other: stay.
+            scale = self.rho / norm.clamp_min(_LEAST_NORM)
+            for parameter, gradient in zip(trained, gradients, strict=True):
+                parameter.add_(gradient * scale)
+        self.optimiser.zero_grad(set_to_none=True)
+        with _without_running_statistics(self.module):
+            self.loss(*inputs).backward()  # type: ignore[no-untyped-call]
+        with torch.no_grad():
+            # Copied back, not subtracted: the same weights to the last bit.
+            for parameter, value in zip(trained, before, strict=True):
+                parameter.copy_(value)
+
+
+@contextmanager
+def _without_running_statistics(module: nn.Module) -> Iterator[None]:
+    """Normalisation by the batch's own statistics as ever, but nothing of it is remembered."""
+    layers = [layer for layer in module.modules() if hasattr(layer, "running_mean") and hasattr(layer, "momentum")]
+    before = [layer.momentum for layer in layers]
+    try:
+        for layer in layers:
+            layer.momentum = 0.0  # type: ignore[assignment]
+        yield
+    finally:
+        for layer, momentum in zip(layers, before, strict=True):
+            layer.momentum = momentum
 
 
 class _CapturedStep:
@@ -108,8 +156,7 @@ class _CapturedStep:
         steps.optimiser.zero_grad(set_to_none=True)
         self.graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(self.graph):
-            steps.loss(*self.buffers).backward()  # type: ignore[no-untyped-call]
-            steps.optimiser.step()
+            steps.update(*self.buffers)
         _put_back(steps, saved)
 
     def replay(self, inputs: tuple[Tensor | None, ...]) -> None:

@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from gradapt.errors import InputError
-from gradapt.learners.torch_samples import Samples
+from gradapt.learners.torch_mixup import mixed
+from gradapt.learners.torch_samples import Samples, dtype_of
 from gradapt.learners.torch_steps import OptimiserFactory, Steps
 from gradapt.learners.torch_stopping import EarlyStopping, Stopper, loss_of
+from gradapt.seeds import derive_seed
 
 __all__ = ["Adam", "EarlyStopping", "OptimiserFactory", "Recipe", "Trainer", "seeded"]
 
@@ -48,14 +52,25 @@ class Recipe:
     optimiser : callable
         From parameters to an optimiser; a new one for every training.
     early_stopping : EarlyStopping or None
+    rho : float
+        Radius of sharpness-aware minimisation (`Steps`); 0: plain steps.
+    mixup : float or None
+        Parameter of the Beta distribution by which each sample of a batch is mixed with another one, labels and
+        all (Zhang et al. 2018), anew in each epoch; None: samples as they are.
     """
 
     epochs: int = 5
     batch_size: int | None = 128
     optimiser: OptimiserFactory = field(default_factory=Adam)
     early_stopping: EarlyStopping | None = None
+    rho: float = 0.0
+    mixup: float | None = None
 
     def __post_init__(self) -> None:
+        if not (isfinite(self.rho) and self.rho >= 0):
+            raise InputError(f"rho must be a finite number >= 0 (0: plain steps), got {self.rho!r}")
+        if self.mixup is not None and not (isfinite(self.mixup) and self.mixup > 0):
+            raise InputError(f"mixup must be a finite number > 0, or None for samples as they are, got {self.mixup!r}")
         if self.epochs < 1:
             raise InputError(f"epochs must be at least 1, got {self.epochs!r}")
         if self.batch_size is not None and self.batch_size < 1:
@@ -85,13 +100,20 @@ class Trainer:
     recipe : Recipe
     capture : bool or None
         Whether to capture the step; None: on CUDA.
+    n_classes : int, optional
+        Columns of mixed labels; needed for mixup alone.
     """
 
-    def __init__(self, module: nn.Module, recipe: Recipe, *, capture: bool | None = None) -> None:
+    def __init__(
+        self, module: nn.Module, recipe: Recipe, *, capture: bool | None = None, n_classes: int | None = None
+    ) -> None:
         self.module = module
         self.recipe = recipe
-        self.steps = Steps(module, self._loss, recipe.optimiser, capture=capture)
+        self.steps = Steps(module, self._loss, recipe.optimiser, rho=recipe.rho, capture=capture)
         self.device, self.capture = self.steps.device, self.steps.capture
+        self.n_classes = n_classes
+        if recipe.mixup is not None and n_classes is None:
+            raise InputError("mixup needs n_classes: mixed labels have a column for each class")
 
     def train(
         self,
@@ -129,13 +151,30 @@ class Trainer:
             stopper = Stopper.of(self.recipe.early_stopping, len(rows), order, self.device)
             for epoch in range(1, n_epochs + 1):
                 self.module.train()
-                self._epoch(samples, rows, labels, weights, stopper.shuffled(order))
+                places = stopper.shuffled(order)
+                mixtures = self._mixtures(len(places), derive_seed(seed, "mixup", epoch))
+                self._epoch(samples, rows, labels, weights, places, mixtures)
                 if stopper.should_stop(self.module, samples, rows, labels, weights):
                     return epoch
             stopper.restore(self.module)
         return n_epochs
 
-    def _epoch(self, samples: Samples, rows: Tensor, labels: Tensor, weights: Tensor | None, places: Tensor) -> None:
+    def _mixtures(self, n: int, seed: int) -> Tensor | None:
+        """The share that each sample of an epoch keeps of itself; None where nothing is mixed."""
+        if self.recipe.mixup is None:
+            return None
+        shares = np.random.default_rng(seed).beta(self.recipe.mixup, self.recipe.mixup, n)
+        return torch.from_numpy(shares).to(self.device, dtype_of(self.module))
+
+    def _epoch(
+        self,
+        samples: Samples,
+        rows: Tensor,
+        labels: Tensor,
+        weights: Tensor | None,
+        places: Tensor,
+        mixtures: Tensor | None,
+    ) -> None:
         size = self.recipe.batch_size or len(places)
         places = places.to(self.device)
         chosen, targets = rows.index_select(0, places), labels.index_select(0, places)
@@ -144,8 +183,8 @@ class Trainer:
             part = slice(start, start + size)
             if len(chosen[part]) == 1 and len(places) > 1:
                 continue  # BatchNorm cannot learn from a single sample
-            batch = samples.take(chosen[part])
-            self.steps.take(batch, targets[part], None if shares is None else shares[part])
+            batch = samples.take(chosen[part]), targets[part], None if shares is None else shares[part]
+            self.steps.take(*(batch if mixtures is None else mixed(*batch, mixtures[part], self.n_classes)))
 
     def _loss(self, batch: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:
         return loss_of(self.module(batch), labels, weights)

@@ -2,7 +2,7 @@
 
 from gradapt.methods.adaptation import Adaptation, GradualMethod, Method, OnStep, StepRecord
 from gradapt.methods.alignment import Alignment, CovarianceAlignment, OwnRank, OwnScale
-from gradapt.methods.carried_labels import CarriedLabels
+from gradapt.methods.carried_labels import CarriedLabels, Relabelling
 from gradapt.methods.class_proportions import (
     ByConfusion,
     ByLikelihood,
@@ -41,6 +41,7 @@ __all__ = [
     "ProportionCorrection",
     "ProportionEstimate",
     "PseudoLabels",
+    "Relabelling",
     "SelfTraining",
     "SourceOnly",
     "StepRecord",

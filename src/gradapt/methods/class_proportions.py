@@ -69,7 +69,7 @@ class ProportionEstimate:
 
 
 def log_ratio(new: NDArray[np.float64], old: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Logarithm of the ratio of proportions; a class of fewer than one row in a thousand counts as one in a thousand."""
+    """Logarithm of the ratio of proportions; fewer than one row in a thousand count as one."""
     return np.asarray(np.log(np.maximum(new, _SMALLEST)) - np.log(np.maximum(old, _SMALLEST)))
 
 

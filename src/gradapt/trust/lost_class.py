@@ -9,16 +9,11 @@ from __future__ import annotations
 import numpy as np
 
 from gradapt.learners import Learner
+from gradapt.methods.class_shares import lost_shares
 from gradapt.trust.view import PathView
 from gradapt.trust.weighted import class_shares
 
 __all__ = ["lost_class"]
-
-# A class counts where it has at least this share of the labelled rows.
-_SMALLEST_SHARE = 0.02
-# It is lost where a model gives it less than this part of its share in the source, and the adapted model
-# less than this part of what the source model gives it.
-_REMAINING = 0.25
 
 
 def lost_class(view: PathView, source: Learner, adapted: Learner) -> str | None:
@@ -52,9 +47,7 @@ def lost_class(view: PathView, source: Learner, adapted: Learner) -> str | None:
     before, after = (
         class_shares(view.predicted(learner, view.last), k, view.weights(view.last)) for learner in (source, adapted)
     )
-    lost = (
-        (known >= _SMALLEST_SHARE) & (before >= _REMAINING * known) & (after < _REMAINING * np.minimum(known, before))
-    )
+    lost = lost_shares(known, before, after)
     if not lost.any():
         return None
     worst = int(np.argmax(np.where(lost, known, -1.0)))

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Weights", "class_shares", "effective_size", "mean", "quantile", "total_variation"]
+from gradapt.methods.class_shares import Weights, class_shares, total_variation
 
-Weights = NDArray[np.float64] | None
+__all__ = ["Weights", "class_shares", "effective_size", "mean", "quantile", "total_variation"]
 
 
 def mean(values: NDArray[Any], weights: Weights = None) -> float:
@@ -19,16 +19,6 @@ def mean(values: NDArray[Any], weights: Weights = None) -> float:
     (0.5, 1.5)
     """
     return float(values.mean()) if weights is None else float(np.average(values, weights=weights))
-
-
-def class_shares(codes: NDArray[np.int64], n_classes: int, weights: Weights = None) -> NDArray[np.float64]:
-    """Share of each class.
-
-    >>> class_shares(np.array([0, 0, 1]), 2, np.array([0.25, 0.25, 0.5])).tolist()
-    [0.5, 0.5]
-    """
-    counts = np.bincount(codes, weights=weights, minlength=n_classes)
-    return np.asarray(counts / counts.sum(), dtype=np.float64)
 
 
 def effective_size(n: int, weights: Weights = None) -> float:
@@ -51,12 +41,3 @@ def quantile(values: NDArray[np.float64], share: float, weights: Weights = None)
     order = np.argsort(values)
     reached = np.cumsum(weights[order]) / weights.sum()
     return float(values[order[min(int(np.searchsorted(reached, share - 1e-12)), len(order) - 1)]])
-
-
-def total_variation(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
-    """The share of the samples that would have to change class to turn one set of shares into the other.
-
-    >>> total_variation(np.array([0.5, 0.5]), np.array([0.25, 0.75]))
-    0.25
-    """
-    return float(0.5 * np.abs(a - b).sum())

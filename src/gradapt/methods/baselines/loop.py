@@ -74,7 +74,7 @@ class PairedTrainer:
         self.n_features = _count_features(self.encoder, sample_shape, module)
         self.extra = self._draw_networks(seed)
         both = nn.ModuleDict({"module": module, "extra": self.extra})
-        self.steps = Steps(both, self._loss, recipe.optimiser, capture=capture)
+        self.steps = Steps(both, self._loss, recipe.optimiser, rho=recipe.rho, capture=capture)
         self.device, self.capture = self.steps.device, self.steps.capture
 
     def train(

@@ -1,0 +1,212 @@
+"""Very different candidates on one sequence: run all, and keep the one that the target speaks for."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from gradapt.choice.evidence import Evidence, Findings, Guard, Judgement, paired_gains
+from gradapt.choice.guards import ClassShares, Names, StructureHolds
+from gradapt.choice.neighbours import NeighbourInformation
+from gradapt.choice.outcome import Choice, Gain
+from gradapt.choice.runs import Candidate, OnCandidate, Runs, run_candidates
+from gradapt.domains import DomainSequence
+from gradapt.errors import InputError
+from gradapt.learners import Learner, as_learner
+from gradapt.methods import Adaptation, Method, OnStep, SourceOnly
+from gradapt.paths import Workspace
+
+__all__ = ["GUARDS", "SOURCE", "Chosen", "choose", "conclude"]
+
+# Name of the source model where the candidates do not have one.
+SOURCE = "source"
+GUARDS: tuple[Guard, ...] = (ClassShares(), StructureHolds(), Names())
+# Differences of scores below this are rounding.
+_TIE = 1e-9
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """All candidates, then the best of them by a score without target labels.
+
+    Parameters
+    ----------
+    candidates : mapping of names to Method or Candidate
+        In order: of equal ones the first is taken. The source model is added as ``"source"`` where no candidate is
+        `SourceOnly`; the others are compared with it.
+    score : Evidence
+        What candidates are ranked by.
+    guards : sequence of Guard
+        What strikes candidates out.
+    cautious : bool
+        Keep the source model unless the best candidate's gain over it is above 0 with its whole interval.
+    on_candidate : callable, optional
+        Called with the name and the adaptation of each candidate, as soon as it is done.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from gradapt.datasets.toy import moving_gaussians
+    >>> from gradapt.methods import GOAT, CarriedLabels
+    >>> path = moving_gaussians((0, 1.5))
+    >>> learner = as_learner(LogisticRegression(), np.array([0, 1])).fit(path.source.samples, path.source.labels)
+    >>> choice = Chosen({"GOAT": GOAT(2), "carried": CarriedLabels()}).adapt(learner, path).choice
+    >>> choice.best, list(choice.scores), choice.gains[choice.best].low > 0
+    ('GOAT', ['source', 'GOAT', 'carried'], True)
+    """
+
+    candidates: Mapping[str, Method | Candidate]
+    score: Evidence = field(default_factory=NeighbourInformation)
+    guards: tuple[Guard, ...] = GUARDS
+    cautious: bool = True
+    on_candidate: OnCandidate | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "candidates", _checked(self.candidates))
+        object.__setattr__(self, "guards", tuple(self.guards))
+        if not isinstance(self.score, Evidence):
+            raise InputError(f"score must be a value such as NeighbourInformation(), got {self.score!r}")
+
+    @property
+    def named(self) -> dict[Hashable, Candidate]:
+        """The candidates by name, in order."""
+        return dict(self.candidates)  # type: ignore[arg-type]
+
+    def adapt(
+        self,
+        learner: Learner,
+        sequence: DomainSequence,
+        on_step: OnStep | None = None,
+        workspace: Workspace | None = None,
+    ) -> Adaptation:
+        """Adapt with the best candidate; ``on_step`` sees the steps of that one, once it is chosen."""
+        candidates = self.named
+        reference = next(name for name, own in candidates.items() if isinstance(own.method, SourceOnly))
+        runs = run_candidates(
+            candidates,
+            learner,
+            sequence,
+            reference=reference,
+            target=sequence.masked().target,
+            workspace=workspace,
+            on_candidate=self.on_candidate,
+            keep_steps=on_step is not None,
+        )
+        choice = conclude(runs, self.score.judge(runs), [guard.inspect(runs) for guard in self.guards], self.cautious)
+        if on_step is not None:
+            for record, student in runs.steps[choice.best]:
+                on_step(record, student)
+        return replace(runs.adaptations[choice.best], choice=choice)
+
+
+def choose(
+    candidates: Mapping[str, Method | Candidate], sequence: DomainSequence, learner: Any = None, **options: Any
+) -> Choice:
+    """Rank candidates on a sequence without a label of its target.
+
+    Parameters
+    ----------
+    candidates : mapping of names to Method or Candidate
+        Such as ``{"GOAT": GOAT(4), "carried": CarriedLabels()}``; the source model is added where it is not among them.
+    sequence : DomainSequence
+        Labels but the source's are never looked at.
+    learner : Learner or classifier, optional
+        A learner fitted on the source, or a classifier to fit on it; logistic regression by default.
+    **options
+        As for `Chosen`, whose ``adapt`` also hands over the model.
+
+    Examples
+    --------
+    >>> from gradapt.datasets.toy import moving_gaussians
+    >>> from gradapt.methods import GOAT
+    >>> print(choose({"GOAT": GOAT(2)}, moving_gaussians((0, 1.5))).sentence[:31])
+    GOAT is chosen of 2 candidates:
+    """
+    if not isinstance(learner, Learner):
+        learner = _fitted(learner, sequence)
+    choice: Choice = Chosen(candidates, **options).adapt(learner, sequence).choice
+    return choice
+
+
+def conclude(runs: Runs, judgement: Judgement, findings: list[Findings], cautious: bool = False) -> Choice:
+    """The candidate with the highest score that no guard struck out, and the sentence that explains it."""
+    scores, gains = judgement.scores, paired_gains(judgement, runs.reference)
+    struck: dict[Any, str] = {}
+    for found in findings:
+        for name, reason in found.struck.items():
+            struck.setdefault(name, reason)
+    left = [name for name in runs.names if name not in struck]
+    # Sorting keeps the order of equal ones.
+    ranked = sorted(left, key=lambda name: -round(scores[name] / _TIE))
+    best = ranked[0]
+    held_back = cautious and best != runs.reference and gains[best].low <= 0
+    if held_back:
+        best = runs.reference
+    runner_up = next((name for name in ranked if name != best), None)
+    cautions = [found.cautions[best] for found in findings if best in found.cautions]
+    sentence = _sentence(runs, judgement, best, runner_up, struck, gains, held_back, cautions)
+    rows = np.arange(len(runs.target)) if judgement.rows is None else judgement.rows
+    labels = np.empty(0, dtype=np.int64) if judgement.labels is None else runs.learner.classes[judgement.labels]
+    return Choice(
+        runs.adaptations[best].n_generated, "selection", sentence, scores, rows, labels,
+        best, runner_up, runs.reference, gains, struck, dict(runs.failed),
+    )  # fmt: skip
+
+
+def _sentence(
+    runs: Runs,
+    judgement: Judgement,
+    best: Hashable,
+    runner_up: Hashable | None,
+    struck: dict[Any, str],
+    gains: dict[Any, Gain],
+    held_back: bool,
+    cautions: list[str],
+) -> str:
+    scores = judgement.scores
+    text = f"{best} is chosen of {len(runs.candidates)} candidates: "
+    if held_back:
+        text += f"no other is clearly above it in {judgement.words} (no target labels; {scores[best]:.3f}"
+    else:
+        text += f"the highest {judgement.words} (no target labels; {scores[best]:.3f}"
+    if best != runs.reference:
+        gain = gains[best]
+        text += (
+            f", {runs.reference} {scores[runs.reference]:.3f}, gain {gain.value:.3f} [{gain.low:.3f}, {gain.high:.3f}]"
+        )
+    if runner_up is not None and runner_up != runs.reference:
+        text += f"; next {runner_up} {scores[runner_up]:.3f}"
+    text += ")"
+    for name, reason in struck.items():
+        text += f"; {name} is struck out: {reason}"
+    for name, reason in runs.failed.items():
+        text += f"; {name} could not run: {reason}"
+    return text + "".join(f"; caution: {caution}" for caution in cautions)
+
+
+def _checked(candidates: Any) -> dict[str, Candidate]:
+    if not isinstance(candidates, Mapping) or not candidates:
+        raise InputError(f"candidates must be named methods, such as {{'GOAT': GOAT(4)}}, got {candidates!r}")
+    found = {}
+    for name, own in candidates.items():
+        candidate = own if isinstance(own, Candidate) else Candidate(own)
+        if not isinstance(candidate.method, Method):
+            raise InputError(f"candidate {name!r} must be a method such as GOAT(4), got {own!r}")
+        found[name] = candidate
+    if not any(isinstance(own.method, SourceOnly) for own in found.values()):
+        if SOURCE in found:
+            raise InputError(f"the name {SOURCE!r} is the source model's; call the candidate otherwise")
+        found = {SOURCE: Candidate(SourceOnly()), **found}
+    return found
+
+
+def _fitted(estimator: Any, sequence: DomainSequence) -> Learner:
+    if estimator is None:
+        from sklearn.linear_model import LogisticRegression
+
+        estimator = LogisticRegression(max_iter=1000)
+    source = sequence.source
+    return as_learner(estimator, source.classes).fit(source.samples, source.codes(), source.uneven_weights)

@@ -1,0 +1,163 @@
+"""The one loop that runs candidates on shared work, and what it hands to those who judge them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+from gradapt.domains import Domain, DomainSequence
+from gradapt.errors import InputError
+from gradapt.learners import Learner
+from gradapt.methods import Adaptation, Method, OnStep, StepRecord
+from gradapt.paths import Workspace
+from gradapt.transport import Isometry, isometry
+
+__all__ = ["Candidate", "OnCandidate", "Runs", "ends_isometry", "run_candidates"]
+
+# Called after each candidate with its name and its adaptation.
+OnCandidate = Callable[[Any, Adaptation], None]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A method to choose from, and what can be known beforehand about whether it applies.
+
+    Parameters
+    ----------
+    method : Method
+    isometry : Isometry or callable, optional
+        For a coupling by structure: whether the drift may be an isometry (`gradapt.transport.isometry`), or a function
+        from the sequence, without labels but the source's, to that. Several candidates may share one function.
+    """
+
+    method: Method
+    isometry: Callable[[DomainSequence], Isometry] | Isometry | None = None
+
+    @classmethod
+    def structural(cls, method: Method) -> Candidate:
+        """A method that couples by structure in the input space, which holds only where the drift is an isometry."""
+        return cls(method, ends_isometry)
+
+
+def ends_isometry(sequence: DomainSequence) -> Isometry:
+    """Whether the target may be a turned version of the source, by the samples themselves."""
+    source, target = sequence.source, sequence.target
+    return isometry(source.matrix(), target.matrix(), source.weights, target.weights)
+
+
+@dataclass(frozen=True, eq=False)
+class Runs:
+    """What every candidate says about the same rows of the target; evidence and guards see this and no target label.
+
+    Attributes
+    ----------
+    learner : Learner
+        The model of the source.
+    sequence : DomainSequence
+        Without labels but the source's.
+    target : Domain
+        The rows that are judged, in the input space.
+    candidates : dict of Candidate
+        By name, in order.
+    reference : str or int
+        Which of them the others are compared with.
+    adaptations : dict of Adaptation
+        Of those that ran.
+    probabilities : dict of array of shape (n, K)
+        Their class probabilities for the rows of ``target``.
+    failed : dict of str
+        What the others said.
+    workspace : Workspace
+        Encodings and plans that were made on the way.
+    """
+
+    learner: Learner
+    sequence: DomainSequence
+    target: Domain
+    candidates: Mapping[Hashable, Candidate]
+    reference: Hashable
+    adaptations: dict[Hashable, Adaptation]
+    probabilities: dict[Hashable, NDArray[np.float64]]
+    failed: dict[Hashable, str] = field(default_factory=dict)
+    workspace: Workspace = field(default_factory=Workspace)
+    steps: dict[Hashable, list[tuple[StepRecord, Learner]]] = field(default_factory=dict, repr=False)
+    isometries: dict[Any, Isometry] = field(default_factory=dict, repr=False)
+
+    def labels(self, name: Hashable) -> NDArray[np.int64]:
+        """The class numbers that a candidate gives to the rows."""
+        return np.asarray(self.probabilities[name].argmax(axis=1))
+
+    def isometry(self, name: Hashable) -> Isometry | None:
+        """Whether a coupling by structure may hold, for a candidate that relies on one; each function is asked once."""
+        given = self.candidates[name].isometry
+        if not callable(given):
+            return given
+        if given not in self.isometries:
+            self.isometries[given] = given(self.sequence)
+        return self.isometries[given]
+
+    @property
+    def names(self) -> tuple[Hashable, ...]:
+        """The candidates that ran, in order."""
+        return tuple(self.adaptations)
+
+
+def run_candidates(
+    candidates: Mapping[Hashable, Candidate],
+    learner: Learner,
+    sequence: DomainSequence,
+    *,
+    reference: Hashable,
+    target: Domain,
+    workspace: Workspace | None = None,
+    logits: Callable[[Adaptation], NDArray[np.float64]] | None = None,
+    on_candidate: OnCandidate | None = None,
+    keep_steps: bool = False,
+) -> Runs:
+    """Adapt with every candidate on one workspace and ask each about the target.
+
+    Parameters
+    ----------
+    candidates : mapping of names to Candidate
+    learner : Learner
+        Fitted on the source.
+    sequence : DomainSequence
+    reference : str or int
+        Name of the candidate that must run.
+    target : Domain
+        Rows of the target to be asked about.
+    workspace : Workspace, optional
+    logits : callable, optional
+        From an adaptation to its scores of these rows, where somebody knows a shorter way.
+    on_candidate : callable, optional
+    keep_steps : bool
+        Remember every step with its student.
+    """
+    work = workspace or Workspace()
+    known = sequence.masked()
+    runs = Runs(learner, known, target, candidates, reference, {}, {}, {}, work)
+    ask = logits or (lambda adaptation: adaptation.learner.logits(target.samples))
+    for name, candidate in candidates.items():
+        # Students are kept only where somebody wants to see them.
+        steps: list[tuple[StepRecord, Learner]] = []
+        try:
+            adaptation = candidate.method.adapt(learner, known, _appends(steps) if keep_steps else None, work)
+            said = softmax(ask(adaptation), axis=1)
+        except InputError as error:
+            if name == reference:
+                raise
+            runs.failed[name] = str(error)
+            continue
+        runs.adaptations[name], runs.probabilities[name], runs.steps[name] = adaptation, said, steps
+        if on_candidate is not None:
+            on_candidate(name, adaptation)
+    return runs
+
+
+def _appends(steps: list[tuple[StepRecord, Learner]]) -> OnStep:
+    return lambda record, student: steps.append((record, student))

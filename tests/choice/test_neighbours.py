@@ -1,0 +1,145 @@
+"""Information between the labels of a row and of its neighbours: closed forms, ties, weights, devices."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.spatial.distance import cdist
+from sklearn.metrics import mutual_info_score
+
+from gradapt import Domain, DomainSequence
+from gradapt.choice import NeighbourInformation, Runs
+from gradapt.choice.neighbours import nearest_neighbours, shared_information
+from gradapt.errors import InputError
+from gradapt.learners import ScikitLearner
+
+
+def runs_of(target, labels, n_classes=2):
+    """Candidates that say what they are told to."""
+    source = Domain(np.arange(float(n_classes))[:, None] @ np.ones((1, 1)), np.arange(n_classes))
+    samples = target.samples
+    wide = np.zeros((n_classes, samples.shape[1]))
+    sequence = DomainSequence([Domain(wide, source.labels), target])
+    probabilities = {name: np.eye(n_classes)[np.asarray(own)] for name, own in labels.items()}
+    learner = ScikitLearner(None, np.arange(n_classes))
+    return Runs(learner, sequence, target, {}, next(iter(labels)), dict.fromkeys(labels), probabilities)
+
+
+def score(target, labels, n_classes=2, **options):
+    judgement = NeighbourInformation(**options).judge(runs_of(target, {"own": labels}, n_classes))
+    return judgement.scores["own"]
+
+
+@pytest.mark.parametrize("kind", ["array", "float32", "sparse", "tensor"])
+def test_neighbours_are_the_nearest_other_rows(rng, kind):
+    x = rng.normal(size=(300, 4)) + 1e3
+    expected = cdist(x, x)
+    np.fill_diagonal(expected, np.inf)
+    expected = np.sort(np.argsort(expected, axis=1)[:, :7], axis=1)
+    if kind == "tensor":
+        points = pytest.importorskip("torch").from_numpy(x)
+    else:
+        points = {"array": x, "float32": (x - 1e3).astype(np.float32), "sparse": sp.csr_array(x)}[kind]
+    np.testing.assert_array_equal(np.sort(nearest_neighbours(points, 7), axis=1), expected)
+
+
+def test_few_rows_have_few_neighbours():
+    assert np.sort(nearest_neighbours(np.array([[0.0], [1.0], [3.0]]), 10), axis=1).tolist() == [[1, 2], [0, 2], [0, 1]]
+    assert nearest_neighbours(np.zeros((1, 2)), 10).shape == (1, 0)
+
+
+def test_the_mean_is_the_mutual_information(rng):
+    labels, around = rng.integers(0, 4, 200), rng.integers(0, 200, (200, 6))
+    expected = mutual_info_score(np.repeat(labels, 6), labels[around].ravel())
+    assert shared_information(labels, around, 4).mean() == pytest.approx(expected)
+    assert shared_information(labels, around, 9).mean() == pytest.approx(expected)
+
+
+def test_weights_count_as_copies(rng):
+    labels, around, weights = rng.integers(0, 3, 40), rng.integers(0, 40, (40, 5)), rng.integers(1, 4, 40)
+    copies = np.repeat(np.arange(40), weights)
+    weighted = np.average(shared_information(labels, around, 3, weights.astype(float)), weights=weights)
+    pairs = np.repeat(labels[copies], 5), labels[around][copies].ravel()
+    assert weighted == pytest.approx(mutual_info_score(*pairs))
+
+
+def test_clusters_beat_chance_and_one_class_has_no_information(rng):
+    x = np.concatenate([rng.normal(size=(100, 3)), rng.normal(size=(100, 3)) + 9])
+    target, half = Domain(x), np.repeat([0, 1], 100)
+    assert score(target, half) == pytest.approx(np.log(2))
+    assert score(target, np.zeros(200, int)) == 0.0
+    assert score(target, rng.integers(0, 2, 200)) < 0.02
+    spoilt = np.where(rng.random(200) < 0.2, 1 - half, half)
+    assert 0.05 < score(target, spoilt) < 0.5
+
+
+def test_renamed_classes_score_the_same(rng):
+    x, labels = rng.normal(size=(150, 2)), rng.integers(0, 3, 150)
+    turned = np.array([2, 0, 1])[labels]
+    assert score(Domain(x), labels, 3) == pytest.approx(score(Domain(x), turned, 3))
+
+
+def test_copies_of_rows_say_nothing_about_a_candidate(rng):
+    # Each row stands thirty times: its nearest neighbours would be itself, and any labelling would look perfect.
+    x, labels = rng.normal(size=(100, 3)), rng.integers(0, 2, 100)
+    many = np.repeat(np.arange(100), 30)
+    assert score(Domain(x[many]), labels[many]) == pytest.approx(score(Domain(x), labels))
+    assert score(Domain(x[many]), labels[many]) < 0.05
+    kinds = NeighbourInformation().judge(runs_of(Domain(x[many]), {"own": labels[many]}))
+    assert len(kinds.rows) == 100
+    assert score(Domain(np.zeros((9, 2))), np.arange(9) % 2) == 0.0
+
+
+def test_rows_without_weight_are_nobodys_neighbours(rng):
+    x, labels = rng.normal(size=(80, 2)), rng.integers(0, 2, 80)
+    weights = np.r_[np.ones(50), np.zeros(30)]
+    assert score(Domain(x, weights=weights), labels) == pytest.approx(score(Domain(x[:50]), labels[:50]))
+
+
+def test_a_large_target_is_thinned_and_the_words_say_so(rng):
+    target, labels = Domain(rng.normal(size=(400, 2))), rng.integers(0, 2, 400)
+    judgement = NeighbourInformation(max_rows=100).judge(runs_of(target, {"own": labels}))
+    assert len(judgement.rows) == len(judgement.contributions["own"]) == 100
+    assert "on 100 of 400 rows" in judgement.words
+    assert "on 400 rows" in NeighbourInformation().judge(runs_of(target, {"own": labels})).words
+
+
+@pytest.mark.parametrize("kind", ["array", "sparse", "tensor"])
+def test_own_scale_forgets_units(rng, kind):
+    half = np.repeat([0, 1], 60)
+    x = np.column_stack([rng.normal(size=120) * 1e4, half + 0.1 * rng.normal(size=120), np.ones(120)])
+    samples = {
+        "array": lambda: x,
+        "sparse": lambda: sp.csr_array(x),
+        "tensor": lambda: pytest.importorskip("torch").from_numpy(x),
+    }
+    target = Domain(samples[kind]())
+    assert score(target, half) < 0.2
+    assert score(target, half, own_scale=True) > 0.5
+
+
+def test_three_samples(rng):
+    assert np.isfinite(score(Domain(rng.normal(size=(3, 2))), np.array([0, 1, 1])))
+    assert score(Domain(rng.normal(size=(2, 2))), np.array([0, 1])) == pytest.approx(np.log(2))
+
+
+def test_words_are_measured_in_the_space_of_the_encoder():
+    pd = pytest.importorskip("pandas")
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder
+
+    from gradapt.choice import choose
+    from gradapt.methods import GradualSelfTraining
+
+    table = pd.DataFrame({"a": list("abcd") * 20, "b": list("xyxyyxyx") * 10})
+    labels = (table.a.isin(["a", "b"])).to_numpy().astype(int)
+    sequence = DomainSequence([Domain(table, labels), Domain(table.iloc[::-1])])
+    model = make_pipeline(OneHotEncoder(sparse_output=False), LogisticRegression())
+    choice = choose({"GST": GradualSelfTraining(measure_shift=False)}, sequence, model)
+    assert "in the space of the encoder" in choice.sentence
+
+
+@pytest.mark.parametrize("options", [{"n_neighbours": 0}, {"max_rows": 1}])
+def test_wrong_options_are_refused(options):
+    with pytest.raises(InputError):
+        NeighbourInformation(**options)
