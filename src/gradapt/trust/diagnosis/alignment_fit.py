@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from gradapt.domains import DomainSequence
 from gradapt.methods import Alignment
+from gradapt.trust.diagnosis.findings import explained
 from gradapt.trust.overlap import Overlap, overlap
 
 __all__ = ["aligned_overlap", "alignment_objection", "raw_overlap"]
 
 # Where rows overlap as they are, an alignment must remove at least this part of what tells them apart.
-_LEAST_EXPLAINED = 0.75
+LEAST_EXPLAINED = 0.75
 
 
 def raw_overlap(sequence: DomainSequence, seed: int = 0) -> Overlap:
@@ -49,10 +50,10 @@ def alignment_objection(before: Overlap, after: Overlap) -> str | None:
         return f"source and target stay apart behind it (AUC {after.auc:.2f})"
     if before.low <= 0.5:
         return "nothing tells the rows of source and target apart: there is nothing to align"
-    explained = 1.0 - (after.auc - 0.5) / (before.auc - 0.5)
-    if explained >= _LEAST_EXPLAINED:
+    part = explained(before, after)
+    if part >= LEAST_EXPLAINED:
         return None
     return (
-        f"the rows overlap as they are (AUC {before.auc:.2f}), and it explains only {100 * max(explained, 0.0):.0f} % "
+        f"the rows overlap as they are (AUC {before.auc:.2f}), and it explains only {100 * part:.0f} % "
         f"of the difference (AUC {after.auc:.2f} behind it)"
     )

@@ -63,8 +63,28 @@ class ProportionFit:
         return max(2.0 * self.left.low - 1.0, 0.0)
 
     @property
+    def changed(self) -> bool:
+        """Whether the proportions moved by more than other samples would move the estimate."""
+        return self.by_likelihood.distance > self.by_likelihood.spread
+
+    @property
+    def explains(self) -> bool:
+        """Whether other proportions, and little else, explain the target."""
+        return self._misfit is None
+
+    @property
     def objection(self) -> str | None:
         """Why proportions should not be corrected, or None."""
+        if self._misfit is not None:
+            return self._misfit
+        if self.low <= 0.0:
+            return f"the estimated gain includes 0 ({100 * self.low:.1f} to {100 * self.high:.1f} points)"
+        if self.second_opinion <= 0.0:
+            return f"by the second estimate of the proportions it would lose {-100 * self.second_opinion:.1f} points"
+        return None
+
+    @property
+    def _misfit(self) -> str | None:
         moved = self.by_likelihood.distance
         if not self.left.estimable:
             return f"other proportions do not explain the target: {self.left.sentence}"
@@ -78,10 +98,6 @@ class ProportionFit:
                 f"{100 * moved:.0f} % of the rows would have changed class, but at least "
                 f"{100 * self.unexplained:.0f} % differ otherwise"
             )
-        if self.low <= 0.0:
-            return f"the estimated gain includes 0 ({100 * self.low:.1f} to {100 * self.high:.1f} points)"
-        if self.second_opinion <= 0.0:
-            return f"by the second estimate of the proportions it would lose {-100 * self.second_opinion:.1f} points"
         return None
 
 
