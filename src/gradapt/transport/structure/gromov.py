@@ -43,11 +43,11 @@ Progress = Callable[[str, float], None]
 Entries = tuple[NDArray[np.int64], NDArray[np.int64], Float]
 
 # Strengths of the entropy from first to last, in units of the gradient's deviation, and how many.
-_FIRST, _LAST, _STRENGTHS = 3.0, 0.03, 40
+_FIRST, _LAST, _STRENGTHS = 3.0, 0.03, 30
 # Sweeps at each, fewer where the marginals are off by less than this mass.
-_SWEEPS, _OFF = 20, 1e-3
+_SWEEPS, _OFF = 10, 1e-3
 # Principal components that the search looks at; the exact steps look at all.
-_COMPONENTS = 150
+_COMPONENTS = 100
 # Exact steps, at most, and the relative fall of the objective below which there are no more.
 _STEPS, _FALL = 60, 1e-10
 # Costly starts are left after so many steps if their objective is so many times the best.
@@ -93,7 +93,7 @@ class GromovWasserstein:
     """
 
     starts: int | None = None
-    search_samples: int = 5_000
+    search_samples: int = 2_000
     seed: int = 0
     device: str = "auto"
     progress: Progress | None = field(default=None, repr=False, compare=False)
@@ -132,7 +132,7 @@ class FusedGromovWasserstein:
 
     alpha: float = 0.5
     starts: int | None = None
-    search_samples: int = 5_000
+    search_samples: int = 2_000
     seed: int = 0
     device: str = "auto"
     progress: Progress | None = field(default=None, repr=False, compare=False)
@@ -179,14 +179,13 @@ def _best(problem: Problem, settings: _Settings, alpha: float) -> Solution:
         raise InputError("starts must be at least 1")
     entries, history, name = best
     rows, cols, mass = entries
-    square = clouds.unit**2 * 2.0 ** (4 * problem.exponent)
     bounds = {"moments": clouds.least_loss(), "distances": distance_bound(clouds.first, clouds.second)}
     bound = max(bounds, key=lambda kind: bounds[kind])
     distortion = Distortion(
-        value=square * clouds.loss(rows, cols, mass),
-        lower=square * bounds[bound],
+        value=clouds.in_given_units(clouds.loss(rows, cols, mass)),
+        lower=clouds.in_given_units(bounds[bound]),
         bound=bound,
-        history=tuple(square * value for value in history) if alpha == 1.0 else history,
+        history=tuple(clouds.in_given_units(value) for value in history) if alpha == 1.0 else history,
         start=name,
     )
     return Solution(rows, cols, mass, distortion=distortion)

@@ -16,12 +16,16 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gradapt.transport.kernels.arrays import as_double, beside, concatenated, is_tensor, to_numpy
-from gradapt.transport.problem.problem import Problem
+from gradapt.transport.problem.costs import SquaredEuclidean
+from gradapt.transport.problem.problem import Problem, equal_weights
 from gradapt.transport.solvers.entries import monotone_entries
 
 __all__ = ["Cloud", "Clouds", "principal"]
 
 Float = NDArray[np.float64]
+
+# Sums of this module are right to this share of their largest term, with much to spare.
+_ROUNDING = 1e-11
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +80,9 @@ class Clouds:
     # Squared distance between the two means, which every plan pays.
     apart: float = 0.0
 
+    # The samples are those given times a power of two.
+    exponent: int = 0
+
     @classmethod
     def of(cls, problem: Problem, alpha: float = 1.0) -> Clouds:
         # Turning a cloud changes nothing inside it; costs between clouds need the same axes for both.
@@ -90,7 +97,14 @@ class Clouds:
         first, second = Cloud.of(x0, problem.weights0), Cloud.of(x1, problem.weights1)
         unit = first.mean_radius + second.mean_radius
         factor = 1.0 / np.sqrt(unit) if unit > 0 else 1.0
-        return cls(first.scaled(factor), second.scaled(factor), unit or 1.0, alpha, apart / (unit or 1.0))
+        return cls(
+            first.scaled(factor), second.scaled(factor), unit or 1.0, alpha, apart / (unit or 1.0), problem.exponent
+        )
+
+    def in_given_units(self, loss: float) -> float:
+        """A loss as one of the samples that were given; 0 or infinity out of the range of float64."""
+        with np.errstate(over="ignore", under="ignore"):
+            return float(np.ldexp(np.ldexp(loss * self.unit**2, 2 * self.exponent), 2 * self.exponent))
 
     def sample(self, rows: Any, cols: Any, components: int) -> Clouds:
         """A smaller version to search with."""
@@ -119,7 +133,9 @@ class Clouds:
         size0, size1 = float((left**2).mean()) ** 0.25, float((right**2).mean()) ** 0.25
         balance = size1 / size0 if size0 > 0 and size1 > 0 else 1.0
         left, right = left * balance, right / balance
-        problem = Problem.of(left, right, to_numpy(first.weights), to_numpy(second.weights))
+        w0, w1 = to_numpy(first.weights), to_numpy(second.weights)
+        uniform = len(w0) == len(w1) and equal_weights(w0) and equal_weights(w1)
+        problem = Problem(left, right, w0, w1, SquaredEuclidean(), uniform)
         spread = [Cloud.of(side, cloud.weights).covariance for side, cloud in ((left, first), (right, second))]
         return problem, 2.0 * float((spread[0] * spread[1]).sum()) ** 0.5
 
@@ -147,11 +163,14 @@ class Clouds:
         of the ordered eigenvalues of the covariances, since ``M = C0^(1/2) K C1^(1/2)`` with a contraction ``K``.
         """
         first, second = self.first, self.second
-        values = [np.linalg.eigvalsh(to_numpy(cloud.covariance))[::-1] for cloud in (first, second)]
-        together = _largest_mean_product(
-            *(to_numpy(v) for v in (first.radii, first.weights, second.radii, second.weights))
+        values0, values1 = (
+            np.maximum(np.linalg.eigvalsh(to_numpy(cloud.covariance))[::-1], 0.0) for cloud in (first, second)
         )
-        return max(self._loss(together, float(np.maximum(values[0], 0.0) @ np.maximum(values[1], 0.0))), 0.0)
+        size = min(len(values0), len(values1))
+        radii = [to_numpy(values) for cloud in (first, second) for values in (cloud.radii, cloud.weights)]
+        least = self._loss(_largest_mean_product(*radii), float(values0[:size] @ values1[:size]))
+        own = first.mean_square_distance + second.mean_square_distance
+        return max(least - _ROUNDING * own, 0.0)
 
     def _loss(self, together: float, moment_square: float) -> float:
         first, second = self.first, self.second

@@ -90,5 +90,5 @@ class Mapped:
         if found.distortion is None:
             return found
         clouds = Clouds.of(problem)
-        value = clouds.loss(found.rows, found.cols, found.mass) * clouds.unit**2 * 2.0 ** (4 * problem.exponent)
+        value = clouds.in_given_units(clouds.loss(found.rows, found.cols, found.mass))
         return replace(found, distortion=replace(found.distortion, value=value))
