@@ -184,12 +184,9 @@ def printed(table: pd.DataFrame, say: Callable[[str], None] = print) -> None:
         say(f"| {name} | {word} | {chosen} | " + " | ".join(f"{value:.1f}" for value in row) + " |")
     gain = table["choice"] - table["old"]
     best = table[["old", *remedies(0)]].max(axis=1) - table["old"]
-    say(
-        f"\n{len(table)} runs; mean gain of the choice {gain.mean():.2f} points, of the best by labels {best.mean():.2f}"
-    )
-    say(
-        f"worst {gain.min():.2f}; under the old model by more than 1 point: {(gain < -1).mean():.1%}, 3: {(gain < -3).mean():.1%}"
-    )
+    say(f"\n{len(table)} runs; mean gain {gain.mean():.2f} points, {best.mean():.2f} by the best with labels")
+    harm = ", ".join(f"{-point} points: {(gain < point).mean():.1%}" for point in (-1, -3))
+    say(f"worst {gain.min():.2f}; runs under the old model by more than {harm}")
     by_table = pd.DataFrame({"choice": gain, "best": best}).groupby([table["table"], table["model"]], sort=False).mean()
     say(by_table.round(1).to_string())
     judged = table[table["chosen"] == PROPORTIONS]

@@ -16,12 +16,10 @@ from gradapt.seeds import derive_seed
 from gradapt.trust.diagnosis.alignment_fit import LEAST_EXPLAINED, aligned_overlap, raw_overlap
 from gradapt.trust.diagnosis.findings import Diagnosis, Drift, explained
 from gradapt.trust.diagnosis.proportion_fit import ProportionFit, fit_proportions
-from gradapt.trust.diagnosis.two_sample import FeatureShift, chance_of, feature_shifts
+from gradapt.trust.diagnosis.two_sample import LEVEL, FeatureShift, chance_of, feature_shifts
 
 __all__ = ["diagnose_drift"]
 
-# Chance of a shift where there is none: half for the features, half for all of them together.
-_LEVEL = 0.025
 # A difference that chance exceeds more often is none.
 _SAME = 0.01
 # Rows of the source lie further from their nearest neighbour than this one in a hundred times.
@@ -74,18 +72,19 @@ def diagnose_drift(
     rng = np.random.default_rng(derive_seed(seed, "diagnosis"))
     new, same = _new_share(before, after), _same_distances(before, after, rng)
     step, where = _largest_step(small, features)
-    shifted = any(feature.moved(_LEVEL) for feature in features) or chance_of(raw) < _LEVEL
+    shifted = any(feature.moved for feature in features) or chance_of(raw) < LEVEL
     kind = Drift.NOTHING
     if shifted:
-        kind = _kind(fit, explained(raw, aligned), new, same)
+        by_scale = explained(raw, aligned) >= LEAST_EXPLAINED and chance_of(aligned) >= _SAME
+        kind = _kind(fit, by_scale, new, same)
     return Diagnosis(kind, features, raw, aligned, fit, new, same, step, where)
 
 
-def _kind(fit: ProportionFit | None, by_scale: float, new: float, same: float) -> Drift:
+def _kind(fit: ProportionFit | None, by_scale: bool, new: float, same: float) -> Drift:
     """The simplest explanation that holds."""
     if fit is not None and fit.explains and fit.changed:
         return Drift.PROPORTIONS
-    if by_scale >= LEAST_EXPLAINED:
+    if by_scale:
         return Drift.SCALES
     if same >= _SAME:
         return Drift.TURNED
@@ -127,7 +126,7 @@ def _largest_step(
     sequence: DomainSequence, features: tuple[FeatureShift, ...]
 ) -> tuple[float | None, tuple[str, str] | None]:
     """The step between neighbours that holds most of the way, by what the features that moved differ beyond noise."""
-    moved = [number for number, feature in enumerate(features) if feature.moved(_LEVEL)]
+    moved = [number for number, feature in enumerate(features) if feature.moved]
     if len(sequence) < 3 or not moved:
         return None, None
     lengths, names = [], []

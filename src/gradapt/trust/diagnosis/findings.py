@@ -72,7 +72,7 @@ class Diagnosis:
     @property
     def moved(self) -> tuple[FeatureShift, ...]:
         """Features that moved, the one that moved most first."""
-        return tuple(sorted((f for f in self.features if f.moved()), key=lambda f: -f.distance))
+        return tuple(sorted((f for f in self.features if f.moved), key=lambda f: -f.distance))
 
     @property
     def explained(self) -> float:
@@ -122,7 +122,7 @@ class Diagnosis:
         return {
             "kind": self.kind.value,
             "reasons": list(self.reasons),
-            "features": [{**asdict(feature), "moved": feature.moved()} for feature in self.features],
+            "features": [{**asdict(feature), "moved": feature.moved} for feature in self.features],
             "auc": self.raw.auc,
             "auc_own_scale": self.aligned.auc,
             "explained_by_own_scale": self.explained,

@@ -13,6 +13,8 @@ from gradapt.trust.overlap import Overlap
 
 __all__ = ["FeatureShift", "chance_of", "feature_shifts", "holm"]
 
+# Chance of a shift where there is none, of the features together; and again of the test of all of them at once.
+LEVEL = 0.01
 # A category of fewer rows in both windows together is put with the other rare ones.
 _FEWEST_ROWS = 10
 
@@ -40,9 +42,10 @@ class FeatureShift:
     mean: float
     spread: float
 
-    def moved(self, level: float = 0.025) -> bool:
+    @property
+    def moved(self) -> bool:
         """Whether chance would seldom do this."""
-        return self.chance < level
+        return self.chance < LEVEL
 
     @property
     def sentence(self) -> str:
@@ -74,7 +77,7 @@ def feature_shifts(
     --------
     >>> rng = np.random.default_rng(0)
     >>> found = feature_shifts(rng.normal(size=(300, 2)), rng.normal((0.0, 1.0), size=(300, 2)))
-    >>> [shift.moved() for shift in found]
+    >>> [shift.moved for shift in found]
     [False, True]
     """
     measured = measured_columns(before, after)
