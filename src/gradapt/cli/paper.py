@@ -21,7 +21,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
         metavar="TABLE",
         help="rotated-mnist, color-mnist, portraits, covtype, or all: GST and GOAT on the benchmarks. uda: one-off "
         "baselines and floors. covi: GST, CoVi, GOAT; covi-parts: what helps CoVi. encoders, plans: ablations. "
-        "selection: the number of generated domains chosen without labels. vae: generated digits, a picture",
+        "selection: the number of generated domains chosen without labels. frontier: very different "
+        "methods and a choice among them without labels. vae: generated digits, a picture",
     )
     parser.add_argument(
         "--preset",
@@ -29,6 +30,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="reference: what produced the published tables; paper: what the text says [%(default)s]",
     )
     parser.add_argument("--seeds", type=at_least(1), default=5, metavar="N", help="runs of each cell [%(default)s]")
+    parser.add_argument(
+        "--first-seed", type=at_least(0), default=0, metavar="N", help="the runs have this seed and those behind it"
+    )
     parser.add_argument(
         "--given", type=counts, metavar="COUNTS", help="given domains, such as 0,2,4 [those of the table in the paper]"
     )
@@ -62,7 +66,7 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
 
     run_tables(
         chosen.tables,
-        Options(chosen.preset, chosen.given, chosen.generated, chosen.samples, chosen.with_given),
+        Options(chosen.preset, chosen.given, chosen.generated, chosen.samples, chosen.with_given, chosen.first_seed),
         seeds=chosen.seeds,
         launch=Launch(chosen.device, chosen.jobs, chosen.store),
         output=chosen.output,

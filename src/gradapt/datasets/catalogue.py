@@ -1,9 +1,10 @@
-"""The four benchmarks by name, and what of them is on this machine."""
+"""The benchmarks by name, and what of them is on this machine."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from gradapt.datasets.color_mnist import color_mnist
@@ -52,10 +53,17 @@ class FileState:
     detail: str = ""
 
 
+def _turned_further(angle: float) -> Dataset:
+    name, title = f"rotated-mnist-{angle:g}", f"Rotated MNIST, by {angle:g} degrees"
+    return Dataset(name, title, partial(rotated_mnist, target_angle=angle), tuple(MNIST_FILES.values()), 10)
+
+
 DATASETS: dict[str, Dataset] = {
     entry.name: entry
     for entry in (
         Dataset("rotated-mnist", "Rotated MNIST", rotated_mnist, tuple(MNIST_FILES.values()), 10),
+        _turned_further(60.0),
+        _turned_further(90.0),
         Dataset("color-mnist", "Color-Shift MNIST", color_mnist, tuple(MNIST_FILES.values()), 10),
         Dataset("portraits", "Portraits", portraits, tuple(PORTRAITS_FILES.values()), 2),
         Dataset("covtype", "Cover Type", covtype, tuple(COVTYPE_FILES.values()), 2),

@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gradapt.datasets.common import Preset, Split, check_count, check_words, image_domain, limit_domains, positions
+from gradapt.datasets.common import (
+    Preset,
+    Split,
+    check_count,
+    check_words,
+    distinct_rows,
+    image_domain,
+    limit_domains,
+    positions,
+)
 from gradapt.datasets.mnist import mnist
 from gradapt.domains import DomainSequence
 from gradapt.errors import InputError
@@ -26,6 +35,7 @@ def color_mnist(
     preset: Preset = "reference",
     seed: int = 0,
     split: Split = "adapt",
+    distinct: bool = False,
     n_samples: int | None = None,
     download: bool = True,
 ) -> DomainSequence:
@@ -41,6 +51,8 @@ def color_mnist(
     seed : int
         Decides which image goes where.
     split : {"adapt", "heldout"}
+    distinct : bool
+        Training images of its own for each domain, as many as for the others; held-out ones are test images.
     n_samples : int, optional
         At most this many images in each domain.
     download : bool
@@ -50,12 +62,26 @@ def color_mnist(
     images, labels = mnist("train", download=download)
     if len(images) < 20:
         raise InputError(f"Color-Shift MNIST needs at least 20 training images, found {len(images)}")
+    if distinct:
+        return _distinct(n_given, split, n_samples, seed, download)
     if preset == "paper":
         parts = _same_images(len(images), n_given, split)
     else:
         order = np.random.default_rng(derive_seed(seed, "color-mnist")).permutation(len(images))
         parts = _different_images(order, n_given, split)
     domains = [image_domain(images[rows], labels[rows], f"shift {shift:g}", shift) for rows, shift in parts]
+    return limit_domains(DomainSequence(domains), n_samples, seed)
+
+
+def _distinct(n_given: int, split: Split, n_samples: int | None, seed: int, download: bool) -> DomainSequence:
+    images, labels = mnist("train", download=download)
+    parts = distinct_rows(len(images), n_given + 2, n_samples, seed)
+    domains = [
+        image_domain(images[rows], labels[rows], f"shift {shift:g}", shift)
+        for rows, shift in zip(parts, (0.0, *shifts(n_given), 1.0), strict=True)
+    ]
+    if split == "heldout":
+        domains = [domains[0], image_domain(*mnist("test", download=download), "shift 1", 1.0)]
     return limit_domains(DomainSequence(domains), n_samples, seed)
 
 

@@ -13,6 +13,9 @@ from gradapt.seeds import derive_seed
 
 __all__ = ["Preset", "Split", "check_count", "check_words", "image_domain", "limit_domains", "positions"]
 
+# Images of a domain where each has its own.
+_DISTINCT = 10_000
+
 Preset = Literal["reference", "paper"]
 # "adapt": source, given domains and the target that a method adapts to; "heldout": the same
 # source and fresh samples of the target that no method sees.
@@ -46,6 +49,20 @@ def image_domain(images: NDArray[Any], labels: NDArray[np.int64], name: str, shi
     """Byte images as float32 of shape (n, 1, height, width) with values ``pixel / 255 + shift``."""
     samples = images[:, None].astype(np.float32) / np.float32(255)
     return Domain(samples + np.float32(shift) if shift else samples, labels=labels, name=name)
+
+
+def distinct_rows(n_images: int, n_domains: int, n_samples: int | None, seed: int) -> list[NDArray[np.int64]]:
+    """Numbers of images for each domain, no image in two of them; at most 10,000 each unless more are asked for.
+
+    Source and target are the same whatever is given between them, while there are images enough.
+
+    >>> [len(rows) for rows in distinct_rows(60_000, 2, None, 0)], len(distinct_rows(60_000, 6, 16_000, 0)[0])
+    ([10000, 10000], 10000)
+    """
+    size = min(n_samples or _DISTINCT, n_images // n_domains)
+    order = np.random.default_rng(derive_seed(seed, "distinct")).permutation(n_images)
+    blocks = [order[number * size : (number + 1) * size] for number in range(n_domains)]
+    return [blocks[0], *blocks[2:], blocks[1]]
 
 
 def limit_domains(sequence: DomainSequence, n_samples: int | None, seed: int) -> DomainSequence:

@@ -42,6 +42,7 @@ def covtype(
     preset: Preset = "reference",
     seed: int = 0,
     split: Split = "adapt",
+    distinct: bool = True,
     n_samples: int | None = None,
     download: bool = True,
 ) -> DomainSequence:
@@ -60,6 +61,8 @@ def covtype(
     seed : int
         Draws the rows.
     split : {"adapt", "heldout"}
+    distinct : bool
+        No row is in two domains, and held-out rows are of the target's kind: always so here.
     n_samples : int, optional
         At most this many rows in each domain.
     download : bool

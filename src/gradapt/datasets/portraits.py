@@ -13,6 +13,7 @@ from gradapt.datasets.common import Preset, Split, check_count, check_words, ima
 from gradapt.datasets.downloads import DataFile, read_bytes
 from gradapt.domains import Domain, DomainSequence
 from gradapt.errors import InputError
+from gradapt.seeds import derive_seed
 
 __all__ = ["FILES", "Cut", "portraits", "portraits_cut"]
 
@@ -45,6 +46,7 @@ def portraits(
     seed: int = 0,
     split: Split = "adapt",
     cut: Cut = "auto",
+    distinct: bool = False,
     n_samples: int | None = None,
     download: bool = True,
 ) -> DomainSequence:
@@ -65,6 +67,8 @@ def portraits(
         ``count``: seven blocks of 2,000 and the target right behind them. ``year``: the
         target is the last 2,000 images up to 1973 and the blocks share what lies between;
         for copies that miss some images. ``auto``: by count for the complete set only.
+    distinct : bool
+        A quarter of the target, drawn by the seed, is held out; otherwise held-out images are of later years.
     n_samples : int, optional
         At most this many images in each domain.
     download : bool
@@ -81,7 +85,12 @@ def portraits(
         span = f"{name} {years[low]}-{years[high - 1]}"
         return image_domain(images[low:high], labels[low:high], span)
 
-    source = block("source", 0, start)
+    source, target = block("source", 0, start), block("target", first, last)
+    if distinct:
+        order = np.random.default_rng(derive_seed(seed, "portraits")).permutation(len(target))
+        fresh, target = target.take(np.sort(order[: len(order) // 4])), target.take(np.sort(order[len(order) // 4 :]))
+        if split == "heldout":
+            return limit_domains(DomainSequence([source, fresh]), n_samples, seed)
     if split == "heldout":
         end = min(len(images), last + _HELDOUT)
         if end - last < 50:
@@ -91,7 +100,7 @@ def portraits(
             )
         return limit_domains(DomainSequence([source, block("held out", last, end)]), n_samples, seed)
     given = [block(f"block {i}", bounds[i], bounds[i + 1]) for i in _GIVEN[n_given]]
-    return limit_domains(DomainSequence([source, *given, block("target", first, last)]), n_samples, seed)
+    return limit_domains(DomainSequence([source, *given, target]), n_samples, seed)
 
 
 def portraits_cut(n_images: int, preset: Preset = "reference", cut: Cut = "auto") -> Literal["count", "year"]:

@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gradapt.datasets.common import Preset, Split, check_count, check_words, image_domain, limit_domains, positions
+from gradapt.datasets.common import (
+    Preset,
+    Split,
+    check_count,
+    check_words,
+    distinct_rows,
+    image_domain,
+    limit_domains,
+    positions,
+)
 from gradapt.datasets.mnist import mnist
 from gradapt.datasets.rotation import rotate
 from gradapt.domains import Domain, DomainSequence
@@ -25,6 +34,7 @@ def rotated_mnist(
     seed: int = 0,
     split: Split = "adapt",
     target_angle: float = 45.0,
+    distinct: bool = False,
     n_samples: int | None = None,
     download: bool = True,
 ) -> DomainSequence:
@@ -43,6 +53,9 @@ def rotated_mnist(
         ``heldout``: the target made of images that ``adapt`` does not hold.
     target_angle : float
         In degrees, counter-clockwise.
+    distinct : bool
+        Training images of its own for each domain, drawn by the seed, so that no image is there twice; held-out
+        ones are test images. Otherwise the same images are in all domains.
     n_samples : int, optional
         At most this many images in each domain.
     download : bool
@@ -51,6 +64,8 @@ def rotated_mnist(
     check_count(n_given, 90)
     if not np.isfinite(target_angle):
         raise InputError(f"target_angle must be a number of degrees, got {target_angle!r}")
+    if distinct:
+        return _distinct(angles(n_given, target_angle, preset), split, n_samples, seed, download)
     own = mnist("test" if preset == "reference" else "train", download=download)
     if preset == "paper":
         own = own[0][:_PAPER_IMAGES], own[1][:_PAPER_IMAGES]
@@ -60,6 +75,15 @@ def rotated_mnist(
         domains = [_turned(*own, 0.0), _turned(*other, target_angle)]
     else:
         domains = [_turned(*own, angle) for angle in angles(n_given, target_angle, preset)]
+    return limit_domains(DomainSequence(domains), n_samples, seed)
+
+
+def _distinct(turns: list[float], split: Split, n_samples: int | None, seed: int, download: bool) -> DomainSequence:
+    images, labels = mnist("train", download=download)
+    rows = distinct_rows(len(images), len(turns), n_samples, seed)
+    domains = [_turned(images[own], labels[own], angle) for own, angle in zip(rows, turns, strict=True)]
+    if split == "heldout":
+        domains = [domains[0], _turned(*mnist("test", download=download), turns[-1])]
     return limit_domains(DomainSequence(domains), n_samples, seed)
 
 

@@ -23,8 +23,9 @@ from gradapt.methods import GOAT, Adaptation, CarriedLabels, GradualSelfTraining
 from gradapt.methods.pretrained_encoder import PretrainedEncoder
 from gradapt.paper.cells import Cell
 from gradapt.paper.configurations import estimator_of, is_network, method_of
+from gradapt.paper.frontier import FrontierRun
 from gradapt.paper.measures import Measured, accuracy, plan_measures
-from gradapt.paper.presets import Settings, settings
+from gradapt.paper.presets import FRONTIER, Settings, settings
 from gradapt.paths import Workspace
 
 __all__ = ["Bench"]
@@ -106,6 +107,8 @@ class Bench:
 
     def run(self, cell: Cell) -> dict[str, Any]:
         """The numbers of one cell."""
+        if cell.study == FRONTIER:
+            return self._frontier(cell)
         sequence = self.sequence(cell.n_given)
         learner, method = self.start(cell)
         measured = Measured(self.target(cell.n_given), self.heldout, self._scores(learner, sequence, method))
@@ -124,6 +127,17 @@ class Bench:
         if plans:
             result |= plan_measures(plans, [self.labels(name) for name in names])
         return result if adaptation.choice is None else _with_candidates(result, adaptation, candidates)
+
+    def _frontier(self, cell: Cell) -> dict[str, Any]:
+        """All candidates of the frontier, and the choice among them."""
+        sequence, target = self.sequence(cell.n_given), self.target(cell.n_given)
+        learner = self._source_network(
+            estimator_of(replace(cell, method="source-only"), self.settings, str(self.device))
+        )
+        measured = Measured(target, self.heldout, lambda model, domain: model.logits(domain.samples))
+        run = FrontierRun(measured.of, tuple(self.labels(domain.name) for domain in sequence))
+        run.supervised(learner, target.samples, target.labels)
+        return run.run(cell, self.settings, learner, sequence, self.workspace)
 
     def start(self, cell: Cell) -> tuple[Learner, Method]:
         """The source model of a cell, trained once for all that share it, and the method that goes on from it."""
@@ -190,7 +204,13 @@ class Bench:
 
     def _load(self, n_given: int, split: str) -> DomainSequence:
         load = dataset(self.table).load
-        return load(n_given, preset=self.preset, seed=self.seed, split=split, n_samples=self.n_samples)
+        chosen = {"preset": self.preset, "seed": self.seed, "split": split, "n_samples": self.n_samples}
+        if self.study != FRONTIER:
+            return load(n_given, **chosen)
+        domains = list(load(n_given, distinct=True, **chosen))
+        # A given domain of the same name has other samples where another number is given.
+        between = [Domain(own.samples, own.labels, name=f"{own.name}, {n_given} given") for own in domains[1:-1]]
+        return DomainSequence([domains[0], *between, domains[-1]])
 
     def _keep(self, domains: Iterable[Domain]) -> list[Domain]:
         """The domains on the device, each once; their labels aside, but for the source's."""

@@ -8,12 +8,13 @@ from typing import Literal
 
 from gradapt.errors import InputError
 
-__all__ = ["BENCHMARKS", "PRESETS", "STUDIES", "Settings", "settings"]
+__all__ = ["BENCHMARKS", "FRONTIER", "PRESETS", "STUDIES", "Settings", "settings"]
 
 BENCHMARKS = ("rotated-mnist", "color-mnist", "portraits", "covtype")
 PRESETS = ("reference", "paper")
 # Ablations with settings of their own; the empty name stands for the tables.
-STUDIES = ("", "encoders", "plans")
+FRONTIER = "frontier"
+STUDIES = ("", "encoders", "plans", FRONTIER)
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,7 @@ def settings(table: str, preset: str = "reference", study: str = "") -> Settings
     >>> settings("rotated-mnist", study="encoders").network
     'ablation-cnn'
     """
+    table = next((known for known in BENCHMARKS if table.startswith(f"{known}-")), table)
     if table not in BENCHMARKS:
         raise InputError(f"there is no benchmark {table!r}; choose one of {', '.join(BENCHMARKS)}")
     if preset not in PRESETS:
@@ -93,6 +95,8 @@ def settings(table: str, preset: str = "reference", study: str = "") -> Settings
     if study and preset == "reference":
         source_epochs, epochs = _ABLATION_EPOCHS
         chosen = replace(chosen, source_epochs=source_epochs, self_training_epochs=epochs)
+    if study == FRONTIER:
+        chosen = replace(chosen, tf32=True)
     if study == "encoders" and chosen.network == "reference-cnn":
         chosen = replace(chosen, network="ablation-cnn")
     return chosen

@@ -57,6 +57,7 @@ def run_tables(
     seconds = time.perf_counter() - started
     about: dict[str, Any] = {
         "seeds": seeds,
+        "first_seed": options.first_seed,
         "cells_run_now": n_run,
         "wall_seconds_all_tables_of_this_command": round(seconds, 1),
         "tables_of_this_command": names,

@@ -90,13 +90,15 @@ def summarise(table: Table, results: Mapping[Cell, Mapping[str, Any]]) -> list[E
         grouped.setdefault(replace(cell, seed=0), {})[cell.seed] = result
     contenders = {place.column: place for place in table.places if place.row == table.contender}
     entries = []
+    own = (name for place in table.places for name in (place.measure, place.measure.replace("transductive", "heldout")))
+    measures = tuple(dict.fromkeys((*_MEASURES, *own)))
     for place in table.places:
         runs = grouped.get(place.cell, {})
         if not runs:
             continue
         means: dict[str, float | None] = {}
         intervals: dict[str, float | None] = {}
-        for measure in _MEASURES:
+        for measure in measures:
             values = [run[measure] for run in runs.values() if run.get(measure) is not None]
             means[measure], intervals[measure] = mean_and_interval(values)
         seconds = float(np.mean([run["seconds"] for run in runs.values()]))
