@@ -18,7 +18,8 @@ __all__ = ["HELP", "declare", "run"]
 
 HELP = """Adapt a classifier to the newest rows of a table, which need no labels.
 
-Shows first whether the drift can be followed at all, as check does; keeps the old model where the check advises
+Shows first what moved and whether the drift can be followed, as check does. Then remedies that fit are compared without
+labels, and the old model stays unless one is clearly better; with another --method it stays where the check advises
 against adapting, where a class was lost, or where adaptation is estimated to hurt."""
 
 
@@ -63,9 +64,21 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
     return UNTRUSTED if chosen.fail_on == "untrusted" and not result.trusted else 0
 
 
+def _remedies(found: dict[str, Any] | None) -> list[str]:
+    """What was tried and what was not, and why."""
+    if found is None:
+        return []
+    lines = []
+    for one in found["tried"]:
+        gain = f", gain {one['gain']:+.3f} [{one['low']:+.3f}, {one['high']:+.3f}]" if "gain" in one else ""
+        lines.append(f"remedy {one['name']}: score {one['score']:.3f}{gain}")
+    lines += [f"remedy {one['name']}: struck out; {one['reason']}" for one in found["struck"]]
+    return lines + [f"remedy {one['name']}: could not run; {one['reason']}" for one in found["failed"]]
+
+
 def _text(summary: dict[str, Any], out: Path) -> str:
     """What came out of adapting; the text of the check was printed before."""
-    lines = []
+    lines = _remedies(summary["remedies"])
     if summary["generated"]["how"] != "asked":
         lines.append(f"generated: {summary['generated']['sentence']}")
     lines.append(accuracy_line("adapted model", summary["accuracy"]["new"]))

@@ -12,7 +12,7 @@ __all__ = ["accuracy_line", "check_text", "show_warnings"]
 
 
 def check_text(summary: dict[str, Any]) -> str:
-    """The verdict with its reasons, every step, the old model's estimate, and what was left out of the table.
+    """The verdict with its reasons, the diagnosis, every step, the old model's estimate, and what was left out of the table.
 
     Parameters
     ----------
@@ -22,6 +22,8 @@ def check_text(summary: dict[str, Any]) -> str:
     where = "" if summary["where"] is None else ": " + " -> ".join(summary["where"])
     lines = [f"check: {summary['advice']}{where}"]
     lines += [f"  - {reason}" for reason in summary["reasons"]]
+    diagnosis = summary["diagnosis"]
+    lines += ["", f"diagnosis: {diagnosis['kind']}", *(f"  - {reason}" for reason in diagnosis["reasons"])]
     lines += [
         "",
         "estimated accuracy of the old model (old), and after plain gradual self-training (new); ?: not reliable:",

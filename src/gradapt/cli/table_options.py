@@ -83,7 +83,11 @@ def _declare_model(group: Any) -> None:
 
 def _declare_adaptation(group: Any) -> None:
     group.add_argument(
-        "--method", choices=("goat", "gst", "direct", "source"), default="goat", help="how to adapt [%(default)s]"
+        "--method",
+        choices=("auto", "own-scale", "own-rank", "covariance", "proportions", "goat", "gst", "direct", "source"),
+        default="auto",
+        help="how to adapt. auto: remedies that fit the diagnosis are compared without labels, and the old model stays "
+        "unless one is clearly better; for pictures and networks, and with --generated, goat [%(default)s]",
     )
     group.add_argument(
         "--generated",
@@ -108,7 +112,7 @@ def settings_of(chosen: argparse.Namespace, fail: Fail) -> Settings:
     by_file = chosen.order == "@file" or (chosen.order is None and len(chosen.tables) > 1)
     if chosen.order is None and not by_file:
         fail("one table needs --order COLUMN, or --order @row for the order of its rows")
-    if chosen.generated is not None and chosen.method != "goat":
+    if chosen.generated is not None and chosen.method not in ("auto", "goat"):
         fail(f"--generated goes with --method goat; --method {chosen.method} generates no domains")
     from gradapt.tables import Keep, Limits, Settings
     from gradapt.tables.model_file import check_storable
@@ -120,7 +124,7 @@ def settings_of(chosen: argparse.Namespace, fail: Fail) -> Settings:
         windows=_windows(words, by_file),
         model=model_from_word(chosen.model),
         encoder=encoder_from_word(chosen.encoder),
-        method=method_from_word(chosen.method),
+        method=None if chosen.generated is not None else method_from_word(chosen.method),
         n_generated=chosen.generated,
         keep=Keep(chosen.keep),
         seed=chosen.seed,

@@ -122,7 +122,10 @@ class ChosenRemedy:
         """The remedies that the drift allows, why it does not allow the others, and the fit of proportions, if any."""
         remedies = dict(table_remedies(seed=self.seed) if self.remedies is None else self.remedies)
         struck: dict[str, str] = {}
-        before = raw_overlap(ends, self.seed)
+        try:
+            before = raw_overlap(ends, self.seed)
+        except InputError as error:
+            return {}, dict.fromkeys(remedies, str(error)), None
         if PROPORTIONS in remedies:
             fit = None
             if before.estimable:

@@ -52,6 +52,7 @@ def summarise(result: Result, command: list[str] | None = None, redo: str = "") 
             "n_generated_reason": result.choice.sentence,
         },
         "generated": _generated(result.choice),
+        "remedies": _remedies(result.choice),
         "seed": settings.seed,
         "versions": _versions(),
         "data": _data(result),
@@ -90,6 +91,7 @@ def check_summary(checked: Checked) -> dict[str, Any]:
     content = {
         **decision.verdict.to_dict(),
         "accuracy": _estimate(decision.before),
+        "diagnosis": _diagnosis(checked),
         "estimated_accuracy": [asdict(domain) for domain in decision.along],
         "sampled": prepared.sampled,
         "preprocessing": [plan.to_dict() for plan in prepared.plans],
@@ -147,7 +149,33 @@ def _verdict(result: Result) -> dict[str, Any]:
     }
 
 
+def _diagnosis(checked: Checked) -> dict[str, Any]:
+    found = checked.diagnosis
+    return {"kind": "not known", "reasons": [found]} if isinstance(found, str) else found.to_dict()
+
+
+def _remedies(choice: Choice) -> dict[str, Any] | None:
+    """The remedies of a table that were compared, or None where there was another method."""
+    if not isinstance(choice.best, str):
+        return None
+    tried = []
+    for name, score in choice.scores.items():
+        gain = choice.gains.get(name)
+        numbers = {} if gain is None else {"gain": gain.value, "low": gain.low, "high": gain.high}
+        tried.append({"name": name, "score": score, **numbers})
+    return {
+        "best": choice.best,
+        "runner_up": choice.runner_up,
+        "sentence": choice.sentence,
+        "tried": tried,
+        "struck": [{"name": name, "reason": reason} for name, reason in choice.struck.items()],
+        "failed": [{"name": name, "reason": reason} for name, reason in choice.failed.items()],
+    }
+
+
 def _generated(choice: Choice) -> dict[str, Any]:
+    if isinstance(choice.best, str):
+        return {"n_generated": 0, "how": "asked", "sentence": "remedies were compared instead", "scores": []}
     scores = [{"n_generated": number, "score": score} for number, score in choice.scores.items()]
     return {"n_generated": choice.n_generated, "how": choice.how, "sentence": choice.sentence, "scores": scores}
 

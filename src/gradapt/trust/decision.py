@@ -45,6 +45,8 @@ class Decision:
         Why this model is kept, the deciding reason first.
     n_generated : int
         Domains that were generated between two neighbours.
+    compared : bool
+        Whether the model was kept because a comparison without labels found it better, whatever the verdict.
     """
 
     verdict: Verdict
@@ -55,6 +57,7 @@ class Decision:
     kept: Kept
     reasons: tuple[str, ...]
     n_generated: int = 0
+    compared: bool = False
 
     @property
     def keep_source(self) -> bool:
@@ -70,7 +73,7 @@ class Decision:
     def trusted(self) -> bool:
         """Whether the path was followed as the verdict advises, and the adapted model is the one to use."""
         filled = self.verdict.advice is Advice.GENERATE and self.n_generated > 0
-        return (self.verdict.trusted or filled) and not self.keep_source
+        return (self.verdict.trusted or filled or self.compared) and not self.keep_source
 
     @property
     def sentence(self) -> str:
