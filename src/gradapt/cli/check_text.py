@@ -12,7 +12,7 @@ __all__ = ["accuracy_line", "check_text", "show_warnings"]
 
 
 def check_text(summary: dict[str, Any]) -> str:
-    """The verdict with its reasons, the diagnosis, every step, the old model's estimate, and what was left out of the table.
+    """Verdict and diagnosis with their reasons, every step, the old model's estimate, and what was left out.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ from gradapt.tables.checked import Checked, Progress, check_table, recorded
 from gradapt.tables.models import is_network
 from gradapt.tables.predictor import Predictor
 from gradapt.tables.read import Table, table_of
-from gradapt.tables.remedies import ChosenRemedy
+from gradapt.tables.remedies import ChosenRemedy, RemedyChoice
 from gradapt.tables.settings import Settings
 from gradapt.trust import Decision, assess
 
@@ -143,8 +143,8 @@ def adapt_checked(checked: Checked, progress: Progress | None = None) -> Result:
 
 def _decision(checked: Checked, adaptation: Adaptation, choice: Choice, students: dict[int, Learner]) -> Decision:
     """Which model to keep: by the check and the estimates, or by the comparison of remedies where there was one."""
-    compared = choice.how == "selection" and isinstance(choice.best, str)
     if adaptation.is_none_of(checked.source):
+        compared = isinstance(choice, RemedyChoice)
         return replace(checked.decision, reasons=(choice.sentence,)) if compared else checked.decision
     decision = assess(
         checked.view,
@@ -154,9 +154,11 @@ def _decision(checked: Checked, adaptation: Adaptation, choice: Choice, students
         students=students,
         n_generated=choice.n_generated,
     )
-    if not compared:
+    if not isinstance(choice, RemedyChoice):
         return decision
-    return replace(decision, kept="adapted", reasons=(choice.sentence, *decision.reasons), compared=True)
+    after = decision.after if choice.fit is None else choice.fit.accuracy
+    reasons = (choice.sentence, *decision.reasons)
+    return replace(decision, after=after, lost=None, kept="adapted", reasons=reasons, compared=True)
 
 
 def _adapted(checked: Checked, report: Progress) -> tuple[Adaptation, dict[int, Learner]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,7 @@ from gradapt.trust.diagnosis import (
     raw_overlap,
 )
 
-__all__ = ["ChosenRemedy", "table_remedies"]
+__all__ = ["PROPORTIONS", "ChosenRemedy", "RemedyChoice", "table_remedies"]
 
 PROPORTIONS = "proportions"
 
@@ -51,6 +51,36 @@ def table_remedies(max_samples: int = 2_000, seed: int = 0) -> dict[str, Method]
         "own scale, carried labels": OwnScale(then=CarriedLabels(transport=plans, direct=True, joint=True)),
         PROPORTIONS: ProportionCorrection(seed=seed),
     }
+
+
+@dataclass(frozen=True, eq=False)
+class RemedyChoice(Choice):
+    """A remedy that was chosen without labels, and why.
+
+    Attributes
+    ----------
+    fit : ProportionFit or None
+        What is known about the class proportions, where they explain the target.
+    """
+
+    fit: ProportionFit | None = None
+
+    @classmethod
+    def of(cls, choice: Choice, struck: Mapping[str, str], fit: ProportionFit | None) -> RemedyChoice:
+        """A comparison of those that fit, with those that were not tried."""
+        parts = {part.name: getattr(choice, part.name) for part in fields(choice)}
+        parts["struck"] = {**struck, **choice.struck}
+        if fit is not None:
+            # The interval over rows knows nothing of how well the proportions are known.
+            parts["gains"] = {**choice.gains, PROPORTIONS: Gain(fit.gain, fit.low, fit.high)}
+            parts["sentence"] = (
+                f"{fit.by_likelihood.distance:.0%} of the rows changed class by the model's scores, and that explains "
+                f"the target; correcting the class proportions is estimated to gain {100 * fit.gain:.1f} points "
+                f"({100 * fit.low:.1f} .. {100 * fit.high:.1f}; no target labels)"
+            )
+        elif not choice.gains or set(choice.gains) == {choice.reference}:
+            parts["sentence"] = "no remedy fits the drift of this table"
+        return cls(**parts, fit=fit)
 
 
 @dataclass(frozen=True)
@@ -108,13 +138,7 @@ class ChosenRemedy:
         adaptation = Chosen({SOURCE: SourceOnly(), **fitting}, evidence, guards, on_candidate=self.on_candidate).adapt(
             learner, ends, on_step, workspace
         )
-        choice: Choice = adaptation.choice
-        gains = dict(choice.gains)
-        if fit is not None:
-            # The interval over rows knows nothing of how well the proportions are known.
-            gains[PROPORTIONS] = Gain(fit.gain, fit.low, fit.high)
-        choice = replace(choice, struck={**struck, **choice.struck}, gains=gains)
-        return replace(adaptation, choice=choice)
+        return replace(adaptation, choice=RemedyChoice.of(adaptation.choice, struck, fit))
 
     def _fitting(
         self, learner: Learner, ends: DomainSequence

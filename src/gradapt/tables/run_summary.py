@@ -16,6 +16,7 @@ from gradapt.tables.checked import Checked
 from gradapt.tables.job import Result
 from gradapt.tables.picture_tiles import image_tiles
 from gradapt.tables.preprocess import feature_owners
+from gradapt.tables.remedies import RemedyChoice
 from gradapt.tables.report_numbers import confidence_histogram, domain_distances, flat_map, what_moved
 from gradapt.trust import AccuracyEstimate
 
@@ -156,7 +157,7 @@ def _diagnosis(checked: Checked) -> dict[str, Any]:
 
 def _remedies(choice: Choice) -> dict[str, Any] | None:
     """The remedies of a table that were compared, or None where there was another method."""
-    if not isinstance(choice.best, str):
+    if not isinstance(choice, RemedyChoice):
         return None
     tried = []
     for name, score in choice.scores.items():
@@ -174,7 +175,7 @@ def _remedies(choice: Choice) -> dict[str, Any] | None:
 
 
 def _generated(choice: Choice) -> dict[str, Any]:
-    if isinstance(choice.best, str):
+    if isinstance(choice, RemedyChoice):
         return {"n_generated": 0, "how": "asked", "sentence": "remedies were compared instead", "scores": []}
     scores = [{"n_generated": number, "score": score} for number, score in choice.scores.items()]
     return {"n_generated": choice.n_generated, "how": choice.how, "sentence": choice.sentence, "scores": scores}

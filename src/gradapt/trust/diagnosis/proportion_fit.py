@@ -13,6 +13,7 @@ from gradapt.domains import DomainSequence
 from gradapt.learners import Learner
 from gradapt.methods.class_proportions import ByConfusion, ByLikelihood, ProportionEstimate, log_ratio
 from gradapt.methods.held_out import HeldOut, held_out
+from gradapt.trust.accuracy import AccuracyEstimate
 from gradapt.trust.overlap import Overlap, overlap
 from gradapt.trust.weighted import effective_size
 
@@ -42,6 +43,8 @@ class ProportionFit:
         that other samples of both windows give.
     second_opinion : float
         The gain if the proportions by the model's confusion were the true ones.
+    accuracy : AccuracyEstimate
+        Of the corrected model, under the same assumption.
     contributions : array
         What each row of the target adds to the gain.
     """
@@ -55,6 +58,7 @@ class ProportionFit:
     low: float
     high: float
     second_opinion: float
+    accuracy: AccuracyEstimate
     contributions: NDArray[np.float64] = field(repr=False)
 
     @property
@@ -135,10 +139,12 @@ def fit_proportions(learner: Learner, sequence: DomainSequence, seed: int = 0) -
     left = overlap(source.matrix(), target.matrix(), weights=(weights / weights.sum(), None), seed=seed)
     misfit, limit = _misfit(held, there, ratio)
     draws = np.concatenate([[confused.estimate], likely.draws])
-    contributions, gains = _gains(held, learner.logits(target.samples), likely, draws)
-    gain, (low, high) = float(contributions.mean()), np.quantile(gains[1:], [0.025, 0.975]).tolist()
-    second, ends = float(gains[0]), (min(low, gain), max(high, gain))
-    return ProportionFit(likely, confused, left, misfit, limit, gain, *ends, second, contributions)
+    new, contributions, (rights, gains) = _gains(held, learner.logits(target.samples), likely, draws)
+    gain, right = float(contributions.mean()), float(new.mean())
+    (low, worst), (high, best) = (np.quantile([gains[1:], rights[1:]], share, axis=1) for share in (0.025, 0.975))
+    accuracy = AccuracyEstimate(right, min(float(worst), right), max(float(best), right), "class proportions")
+    ends = (min(float(low), gain), max(float(high), gain))
+    return ProportionFit(likely, confused, left, misfit, limit, gain, *ends, float(gains[0]), accuracy, contributions)
 
 
 def _misfit(held: HeldOut, there: NDArray[np.float64], ratio: NDArray[np.float64]) -> tuple[float, float]:
@@ -163,15 +169,17 @@ def _distance(here: NDArray[np.float64], weights: NDArray[np.float64], other: ND
 
 def _gains(
     held: HeldOut, logits: NDArray[np.float64], estimate: ProportionEstimate, draws: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Gain of each row by the estimate, and the mean gain if each of the draws were the truth."""
+) -> tuple[NDArray[np.float64], NDArray[np.float64], tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Chance of each row to be right by the estimate, its gain, and the means of both if a draw were the truth."""
     calibration, source = held.calibration(), np.asarray(estimate.source)
     plain = calibration.scale * logits + np.asarray(calibration.offsets)
     old, new = logits.argmax(axis=1), (plain + estimate.log_ratio).argmax(axis=1)
     rows = np.arange(len(logits))
 
-    def gained(proportions: NDArray[np.float64]) -> NDArray[np.float64]:
+    def judged(proportions: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         share = softmax(plain + log_ratio(proportions, source), axis=1)
-        return np.asarray(share[rows, new] - share[rows, old])
+        return share[rows, new], share[rows, new] - share[rows, old]
 
-    return gained(np.asarray(estimate.estimate)), np.array([gained(drawn).mean() for drawn in draws])
+    right, gained = judged(np.asarray(estimate.estimate))
+    means = np.array([[part.mean() for part in judged(drawn)] for drawn in draws])
+    return right, gained, (means[:, 0], means[:, 1])
