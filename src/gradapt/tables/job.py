@@ -22,10 +22,11 @@ from gradapt.methods import (
 )
 from gradapt.paths import Path, Workspace, given_path
 from gradapt.tables.checked import Checked, Progress, check_table, recorded
+from gradapt.tables.labelled_rows import LabelledRows, adapt_with_labels
 from gradapt.tables.models import is_network
 from gradapt.tables.predictor import Predictor
 from gradapt.tables.read import Table, table_of
-from gradapt.tables.remedies import ChosenRemedy, RemedyChoice
+from gradapt.tables.remedies import ChosenRemedy, RemedyChoice, table_remedies
 from gradapt.tables.settings import Settings
 from gradapt.trust import Decision, assess
 
@@ -119,12 +120,20 @@ def adapt_table(table: Table, settings: Settings, progress: Progress | None = No
     return adapt_checked(check_table(table, settings, progress), progress)
 
 
-def adapt_checked(checked: Checked, progress: Progress | None = None) -> Result:
-    """Go on where `check_table` stopped: adapt, decide on the same view, predict every row of the last window."""
+def adapt_checked(checked: Checked, progress: Progress | None = None, labelled: LabelledRows | None = None) -> Result:
+    """Go on where `check_table` stopped: adapt, decide on the same view, predict every row of the last window.
+
+    Parameters
+    ----------
+    checked : Checked
+    progress : callable, optional
+    labelled : LabelledRows, optional
+        Labels of some rows of the last window: they compare all remedies, and are trained on.
+    """
     report = progress or (lambda stage, done, total: None)
     prepared, source = checked.prepared, checked.source
     with recorded() as messages:
-        adaptation, students = _adapted(checked, report)
+        adaptation, students = _adapted(checked, report, labelled)
         choice = _choice(checked.settings, adaptation)
         report("estimate", 0, 1)
         decision = _decision(checked, adaptation, choice, students)
@@ -144,8 +153,10 @@ def adapt_checked(checked: Checked, progress: Progress | None = None) -> Result:
 def _decision(checked: Checked, adaptation: Adaptation, choice: Choice, students: dict[int, Learner]) -> Decision:
     """Which model to keep: by the check and the estimates, or by the comparison of remedies where there was one."""
     if adaptation.is_none_of(checked.source):
-        compared = isinstance(choice, RemedyChoice)
-        return replace(checked.decision, reasons=(choice.sentence,)) if compared else checked.decision
+        if not isinstance(choice, RemedyChoice):
+            return checked.decision
+        before = choice.measured[0] if choice.measured else checked.decision.before
+        return replace(checked.decision, before=before, reasons=(choice.sentence,))
     decision = assess(
         checked.view,
         checked.source,
@@ -156,18 +167,22 @@ def _decision(checked: Checked, adaptation: Adaptation, choice: Choice, students
     )
     if not isinstance(choice, RemedyChoice):
         return decision
-    after = decision.after if choice.fit is None else choice.fit.accuracy
+    before, after = choice.measured or (decision.before, decision.after)
+    if choice.fit is not None:
+        after = choice.fit.accuracy
     reasons = (choice.sentence, *decision.reasons)
-    return replace(decision, after=after, lost=None, kept="adapted", reasons=reasons, compared=True)
+    return replace(decision, before=before, after=after, lost=None, kept="adapted", reasons=reasons, compared=True)
 
 
-def _adapted(checked: Checked, report: Progress) -> tuple[Adaptation, dict[int, Learner]]:
+def _adapted(
+    checked: Checked, report: Progress, labelled: LabelledRows | None
+) -> tuple[Adaptation, dict[int, Learner]]:
     """The adaptation, and the model after each given window by the number of the window."""
     training, last = checked.prepared.training, checked.view.last
     steps = [step.ratio for step in checked.decision.verdict.steps if np.isfinite(step.ratio)]
     columns = checked.table.image_shape is None and not is_network(checked.source.estimator)
     method = checked.settings.method_for(max(steps, default=1.0), columns=columns)
-    total, done = _n_steps(method, last, checked), 0
+    total, done = len(table_remedies()) + 3 if labelled is not None else _n_steps(method, last, checked), 0
     students: dict[int, Learner] = {}
 
     def advance(n_steps: int) -> None:
@@ -185,7 +200,10 @@ def _adapted(checked: Checked, report: Progress) -> tuple[Adaptation, dict[int, 
         method = replace(method, on_candidate=lambda number, _: advance(last * (number + 1)))
     if isinstance(method, ChosenRemedy):
         method = replace(method, on_candidate=lambda name, _: advance(1))
-    adaptation = method.adapt(checked.source, training, watch)
+    if labelled is None:
+        adaptation = method.adapt(checked.source, training, watch)
+    else:
+        adaptation = adapt_with_labels(checked, labelled, watch, lambda name, _: advance(1))
     report("adapt", total, total)
     return adaptation, students
 

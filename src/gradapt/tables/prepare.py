@@ -41,6 +41,8 @@ class Prepared:
         Samples that models are trained on.
     sample : DomainSequence
         Fewer samples, for transport and checks.
+    target_rows : int array
+        Rows of the table that the target of ``training`` holds.
     boolean : bool
         Whether the labels were true and false.
     sampled : list of str
@@ -52,6 +54,7 @@ class Prepared:
     preprocessing: Any
     training: DomainSequence
     sample: DomainSequence
+    target_rows: NDArray[np.int64]
     boolean: bool
     sampled: list[str]
 
@@ -81,7 +84,7 @@ def prepare(table: Table, settings: Settings) -> Prepared:
     # The same rows that plans are made between.
     sample = training.each(Transport(max_samples=settings.limits.transport, seed=settings.seed).sampled)
     said += _sampling("plans and checks looked at", settings.limits.transport, [len(domain) for domain in training])
-    return Prepared(windows, plans, preprocessing, training, sample, labels.boolean, said)
+    return Prepared(windows, plans, preprocessing, training, sample, parts[-1], labels.boolean, said)
 
 
 def _order(table: Table, settings: Settings) -> tuple[pd.Series, str, list[str]]:

@@ -27,6 +27,7 @@ from gradapt.methods import (
     SourceOnly,
 )
 from gradapt.paths import Transport, Workspace
+from gradapt.trust import AccuracyEstimate
 from gradapt.trust.diagnosis import (
     ProportionFit,
     aligned_overlap,
@@ -61,9 +62,12 @@ class RemedyChoice(Choice):
     ----------
     fit : ProportionFit or None
         What is known about the class proportions, where they explain the target.
+    measured : tuple of AccuracyEstimate
+        Accuracy of the old and of the chosen model on labelled rows of the target, where there are some.
     """
 
     fit: ProportionFit | None = None
+    measured: tuple[AccuracyEstimate, ...] = ()
 
     @classmethod
     def of(cls, choice: Choice, struck: Mapping[str, str], fit: ProportionFit | None) -> RemedyChoice:

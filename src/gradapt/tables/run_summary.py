@@ -168,6 +168,7 @@ def _remedies(choice: Choice) -> dict[str, Any] | None:
         "best": choice.best,
         "runner_up": choice.runner_up,
         "sentence": choice.sentence,
+        "measured": [_estimate(estimate) for estimate in choice.measured],
         "tried": tried,
         "struck": [{"name": name, "reason": reason} for name, reason in choice.struck.items()],
         "failed": [{"name": name, "reason": reason} for name, reason in choice.failed.items()],
