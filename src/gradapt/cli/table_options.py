@@ -114,6 +114,7 @@ def settings_of(chosen: argparse.Namespace, fail: Fail) -> Settings:
         fail("one table needs --order COLUMN, or --order @row for the order of its rows")
     if chosen.generated is not None and chosen.method not in ("auto", "goat"):
         fail(f"--generated goes with --method goat; --method {chosen.method} generates no domains")
+    method = chosen.method if chosen.generated is None else "goat"
     from gradapt.tables import Keep, Limits, Settings
     from gradapt.tables.model_file import check_storable
     from gradapt.tables.models import encoder_from_word, method_from_word, model_from_word
@@ -124,8 +125,8 @@ def settings_of(chosen: argparse.Namespace, fail: Fail) -> Settings:
         windows=_windows(words, by_file),
         model=model_from_word(chosen.model),
         encoder=encoder_from_word(chosen.encoder),
-        method=None if chosen.generated is not None else method_from_word(chosen.method),
-        n_generated=chosen.generated,
+        method=None if isinstance(chosen.generated, int) else method_from_word(method),
+        n_generated=chosen.generated if isinstance(chosen.generated, int) else None,
         keep=Keep(chosen.keep),
         seed=chosen.seed,
         limits=Limits(chosen.training_rows, chosen.transport_rows),
@@ -134,9 +135,9 @@ def settings_of(chosen: argparse.Namespace, fail: Fail) -> Settings:
     return settings
 
 
-def _generated(word: str) -> int | None:
+def _generated(word: str) -> int | str:
     if word == "auto":
-        return None
+        return word
     if not word.isdecimal():
         raise argparse.ArgumentTypeError(f"must be 'auto' or a whole number, got {word!r}")
     return int(word)

@@ -182,7 +182,7 @@ def _adapted(
     steps = [step.ratio for step in checked.decision.verdict.steps if np.isfinite(step.ratio)]
     columns = checked.table.image_shape is None and not is_network(checked.source.estimator)
     method = checked.settings.method_for(max(steps, default=1.0), columns=columns)
-    total, done = len(table_remedies()) + 3 if labelled is not None else _n_steps(method, last, checked), 0
+    total, done = len(table_remedies()) + 4 if labelled is not None else _n_steps(method, last, checked), 0
     students: dict[int, Learner] = {}
 
     def advance(n_steps: int) -> None:

@@ -32,8 +32,8 @@ ROW, WEIGHT = "row", "weight"
 # Part of the budget that goes to rows on which all candidates agree: they say nothing about which is best, but without
 # them no accuracy is known.
 _AGREED = 0.2
-# Weight of the labelled rows beside the source, where they shall count as much.
-_EVEN = 0.5
+# Part of the weight that the labelled rows get beside the source: as much as it, and nearly all.
+_SHARES = {"evenly": 0.5, "mostly": 0.95}
 
 
 @dataclass(frozen=True, eq=False)
@@ -180,12 +180,25 @@ def adapt_with_labels(
         samples, codes, seed = labelled.samples[known], labelled.codes[known], checked.settings.seed
         candidates["trained with the labels"] = LabelledTraining(samples, codes, seed=seed)
         if checked.source.takes_weights:
-            candidates["trained with the labels, evenly"] = LabelledTraining(samples, codes, _EVEN, seed=seed)
+            for word, share in _SHARES.items():
+                candidates[f"trained with the labels, {word}"] = LabelledTraining(samples, codes, share, seed=seed)
     chosen = Chosen(candidates, labelled, guards=(), on_candidate=on_candidate)
     adaptation = chosen.adapt(checked.source, checked.prepared.training, on_step)
     choice: Choice = adaptation.choice
     found = tuple(measured(choice, name, labelled) for name in (choice.reference, choice.best))
-    return replace(adaptation, choice=replace(RemedyChoice.of(choice, {}, None), measured=found))
+    gain, clear = choice.gains[choice.best], choice.best != choice.reference
+    sentence = f"of {len(choice.scores)} candidates {choice.best} is right on {100 * found[1].value:.0f} % of " + (
+        f"{len(labelled.rows)} labelled rows, weighted by what they stand for"
+    )
+    if clear:
+        sentence += (
+            f"; that is {100 * gain.value:.0f} points ({100 * gain.low:.0f} .. {100 * gain.high:.0f}) more than "
+        )
+        sentence += f"the old model; next {choice.runner_up}"
+    else:
+        sentence += f"; none is clearly better, {choice.runner_up} comes next"
+    told = replace(RemedyChoice.of(choice, {}, None), measured=found, sentence=sentence)
+    return replace(adaptation, choice=told)
 
 
 def measured(choice: Choice, name: Any, labelled: LabelledRows) -> AccuracyEstimate:
