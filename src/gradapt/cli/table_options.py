@@ -30,6 +30,20 @@ def declare_table(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--order", help="column that orders the rows; @row: their position; @file: one snapshot per file, in order"
     )
+    parser.add_argument(
+        "--categorical",
+        action="append",
+        default=[],
+        metavar="COLUMNS",
+        help="columns of codes, separated by commas; may be repeated: numbers in them are names and no measurements",
+    )
+    parser.add_argument(
+        "--drop",
+        action="append",
+        default=[],
+        metavar="COLUMNS",
+        help="columns that are no features, separated by commas; may be repeated",
+    )
     _declare_windows(parser.add_argument_group("windows", "one of these; five equally filled windows by default"))
     _declare_model(parser.add_argument_group("model"))
     _declare_adaptation(
@@ -44,6 +58,10 @@ def declare_table(parser: argparse.ArgumentParser) -> None:
         help=f"'untrusted': leave with code {UNTRUSTED} unless the check says 'adapt' (check), or the path was "
         "followed as the check advises and the adapted model is kept (adapt) [%(default)s]",
     )
+
+
+def _columns(texts: list[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for text in texts for name in text.split(",") if name))
 
 
 def _declare_windows(group: Any) -> None:
@@ -61,7 +79,10 @@ def _declare_windows(group: Any) -> None:
 
 def _declare_model(group: Any) -> None:
     group.add_argument(
-        "--model", default="logistic", help="logistic, forest, boosting, mlp, or PATH.py:NAME [%(default)s]"
+        "--model",
+        default="logistic",
+        help="logistic, forest, boosting, mlp, PATH.py:NAME, or auto: the best of the first three by cross-validation "
+        "on the first window [%(default)s]",
     )
     group.add_argument("--encoder", default="none", help="none, pca:32 (or another number), or mlp [%(default)s]")
     group.add_argument("--seed", type=int, default=0, help="seed of every random choice [%(default)s]")
@@ -116,6 +137,7 @@ def settings_of(chosen: argparse.Namespace, fail: Fail) -> Settings:
         fail(f"--generated goes with --method goat; --method {chosen.method} generates no domains")
     method = chosen.method if chosen.generated is None else "goat"
     from gradapt.tables import Keep, Limits, Settings
+    from gradapt.tables.best_model import BestModel
     from gradapt.tables.model_file import check_storable
     from gradapt.tables.models import encoder_from_word, method_from_word, model_from_word
 
@@ -123,15 +145,18 @@ def settings_of(chosen: argparse.Namespace, fail: Fail) -> Settings:
         label=chosen.label,
         order=_order(chosen.order, by_file),
         windows=_windows(words, by_file),
-        model=model_from_word(chosen.model),
+        model=BestModel() if chosen.model == "auto" else model_from_word(chosen.model),
         encoder=encoder_from_word(chosen.encoder),
         method=None if isinstance(chosen.generated, int) else method_from_word(method),
         n_generated=chosen.generated if isinstance(chosen.generated, int) else None,
         keep=Keep(chosen.keep),
         seed=chosen.seed,
         limits=Limits(chosen.training_rows, chosen.transport_rows),
+        categorical=_columns(chosen.categorical),
+        drop=_columns(chosen.drop),
     )
-    check_storable(settings.model)
+    if chosen.model != "auto":
+        check_storable(settings.model)
     return settings
 
 

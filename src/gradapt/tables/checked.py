@@ -5,11 +5,12 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gradapt.errors import InputError
 from gradapt.learners import Learner, as_learner
+from gradapt.tables.best_model import BestModel
 from gradapt.tables.models import is_network, make_model, model_from_word
 from gradapt.tables.prepare import Prepared, prepare
 from gradapt.tables.preprocess import feature_owners
@@ -86,11 +87,12 @@ def check_table(table: Table, settings: Settings, progress: Progress | None = No
         prepared = prepare(table, settings)
         report("read", 1, 1)
         report("check", 0, 1)
-        source = _source_model(prepared, settings)
+        source, told = _source_model(prepared, settings)
         view = settings.gate.view(prepared.sample, source)
         decision = assess(view, source, gate=settings.gate)
         diagnosis = _diagnosis(table, prepared, source, settings)
         report("check", 1, 1)
+    prepared = replace(prepared, sampled=[*told, *prepared.sampled])
     return Checked(settings, table, prepared, source, view, decision, diagnosis, tuple(messages))
 
 
@@ -115,9 +117,12 @@ def _diagnosis(table: Table, prepared: Prepared, source: Learner, settings: Sett
         return str(error)
 
 
-def _source_model(prepared: Prepared, settings: Settings) -> Learner:
-    """The model of the settings, trained on the labelled rows of the first window."""
+def _source_model(prepared: Prepared, settings: Settings) -> tuple[Learner, list[str]]:
+    """The model of the settings, trained on the labelled rows of the first window; and why this one."""
     sample, source = prepared.sample.source, prepared.training.source
-    classifier = model_from_word("logistic") if settings.model is None else settings.model
+    classifier, told = model_from_word("logistic") if settings.model is None else settings.model, []
+    if isinstance(classifier, BestModel):
+        word, sentence = classifier.pick(source, settings.seed)
+        classifier, told = model_from_word(word), [sentence]
     model = make_model(classifier, settings.encoder, len(sample), sample.samples.shape[1], settings.seed)
-    return as_learner(model, source.classes).fit(source.samples, source.codes())
+    return as_learner(model, source.classes).fit(source.samples, source.codes()), told

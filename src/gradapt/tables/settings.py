@@ -101,8 +101,8 @@ class Settings:
     order : Column, RowPosition or FilePosition
     windows : Windows
         `ByQuantile(5)` by default.
-    model : classifier, optional
-        Untrained; logistic regression by default.
+    model : classifier or BestModel, optional
+        Untrained; logistic regression by default. `BestModel()` compares several on the source first.
     encoder : transformer, optional
         Untrained; domains are generated in its space.
     method : Method, optional
@@ -115,6 +115,10 @@ class Settings:
     keep : Keep
     seed : int
     limits : Limits
+    categorical : tuple of str
+        Columns of codes, which are no measurements even where they are numbers.
+    drop : tuple of str
+        Columns that are no features.
     """
 
     label: str
@@ -127,6 +131,8 @@ class Settings:
     keep: Keep = Keep.BETTER
     seed: int = 0
     limits: Limits = field(default_factory=Limits)
+    categorical: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.n_generated is not None and not 0 <= self.n_generated <= 50:
@@ -138,6 +144,9 @@ class Settings:
             )
         if isinstance(self.order, Column) and self.order.name == self.label:
             raise InputError(f"label and order must be two columns, got {self.label!r} for both")
+        both = set(self.categorical) & set(self.drop)
+        if both:
+            raise InputError(f"the column {min(both)!r} is to be dropped and used as categories; leave it out of one")
 
     @property
     def gate(self) -> Gate:
@@ -184,6 +193,8 @@ class Settings:
             "method": self.method_word,
             "n_generated": "auto" if self.n_generated is None else self.n_generated,
             "keep": self.keep.value,
+            "categorical": list(self.categorical),
+            "drop": list(self.drop),
             "training_rows_per_window": self.limits.training,
             "transport_rows_per_window": self.limits.transport,
         }
