@@ -1,5 +1,6 @@
 """Columns of codes, columns left out, and the model that suits the first window, as a user asks for them."""
 
+import argparse
 import contextlib
 import io
 
@@ -9,7 +10,8 @@ import pytest
 
 from gradapt.cli import main
 from gradapt.errors import InputError
-from gradapt.tables import Column, Settings, check_frame
+from gradapt.methods import OwnScale
+from gradapt.tables import Column, Settings, adapt_frame, check_frame
 from gradapt.tables.best_model import BestModel
 from gradapt.tables.columns import Kind, conform, plan_columns
 
@@ -92,3 +94,46 @@ def test_on_the_command_line(tmp_path):
     assert "by cross-validation on the first window" in out.getvalue()
     assert "diagnosis: nothing moves" in out.getvalue()
     assert "kept: source model" in out.getvalue()
+
+
+# Proportions that somebody knows ------------------------------------------------------------------------------
+
+
+def jumped(n=600):
+    rng = np.random.default_rng(2)
+    when = np.repeat([0, 1], n // 2)
+    kind = np.where(rng.random(n) < np.where(when == 0, 0.5, 0.05), "yes", "no")
+    return pd.DataFrame(
+        {"x": rng.normal(size=n) + 1.2 * (kind == "yes"), "z": rng.normal(size=n), "is": kind, "when": when}
+    )
+
+
+def test_given_proportions_are_used_and_told():
+    frame = jumped()
+    result = adapt_frame(frame, Settings(**SETTINGS, proportions=(("no", 0.95), ("yes", 0.05))))
+    assert result.choice.best == "proportions"
+    assert result.choice.fit.by_likelihood.method == "given"
+    assert "were given" in result.decision.sentence
+    right = (result.predictions["prediction"].to_numpy() == frame["is"].to_numpy()[frame.when == 1]).mean()
+    assert right > 0.9
+
+
+@pytest.mark.parametrize(
+    "shares", [(("no", 1.0),), (("no", 0.5), ("maybe", 0.5)), (("no", 0.5), ("yes", 0.4), ("x", 0.1))]
+)
+def test_every_class_needs_a_share(shares):
+    with pytest.raises(InputError, match="each class once"):
+        adapt_frame(jumped(), Settings(**SETTINGS, proportions=tuple(shares.items())))
+
+
+def test_proportions_belong_to_the_default_method():
+    with pytest.raises(InputError, match="default method"):
+        Settings(**SETTINGS, proportions=(("no", 1.0),), method=OwnScale())
+
+
+@pytest.mark.parametrize("text", ["no", "no=1,yes=1", "=1", "no=a,yes=b", ""])
+def test_proportions_in_words_are_checked(text):
+    from gradapt.cli.table_options import _proportions
+
+    with pytest.raises(argparse.ArgumentTypeError, match="sum to 1"):
+        _proportions(text)

@@ -111,6 +111,13 @@ def _declare_adaptation(group: Any) -> None:
         "unless one is clearly better; for pictures and networks, and with --generated, goat [%(default)s]",
     )
     group.add_argument(
+        "--proportions",
+        type=_proportions,
+        default=(),
+        metavar="CLASS=SHARE,...",
+        help="share of each class in the last window, where you know it: no=0.9,yes=0.1",
+    )
+    group.add_argument(
         "--generated",
         type=_generated,
         default=None,
@@ -154,10 +161,22 @@ def settings_of(chosen: argparse.Namespace, fail: Fail) -> Settings:
         limits=Limits(chosen.training_rows, chosen.transport_rows),
         categorical=_columns(chosen.categorical),
         drop=_columns(chosen.drop),
+        proportions=chosen.proportions,
     )
     if chosen.model != "auto":
         check_storable(settings.model)
     return settings
+
+
+def _proportions(text: str) -> tuple[tuple[str, float], ...]:
+    try:
+        parts = [part.rpartition("=") for part in text.split(",")]
+        found = tuple((name, float(share)) for name, _, share in parts)
+    except ValueError:
+        found = ()
+    if not found or not all(name for name, _ in found) or abs(sum(share for _, share in found) - 1.0) > 0.01:
+        raise argparse.ArgumentTypeError(f"must be shares that sum to 1, such as no=0.9,yes=0.1; got {text!r}")
+    return found
 
 
 def _generated(word: str) -> int | str:

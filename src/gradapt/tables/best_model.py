@@ -13,7 +13,7 @@ from gradapt.tables.models import make_model, model_from_word
 
 __all__ = ["BestModel"]
 
-_N_FOLDS = 5
+_N_FOLDS = 3
 
 
 @dataclass(frozen=True)

@@ -199,7 +199,8 @@ def _adapted(
     if isinstance(method, ChosenGOAT):
         method = replace(method, on_candidate=lambda number, _: advance(last * (number + 1)))
     if isinstance(method, ChosenRemedy):
-        method = replace(method, on_candidate=lambda name, _: advance(1))
+        given = checked.settings.given_proportions(checked.source.classes.tolist(), checked.prepared.boolean)
+        method = replace(method, given=given, on_candidate=lambda name, _: advance(1))
     if labelled is None:
         adaptation = method.adapt(checked.source, training, watch)
     else:

@@ -19,6 +19,7 @@ from gradapt.methods import (
     Alignment,
     CarriedLabels,
     CovarianceAlignment,
+    GivenProportions,
     Method,
     OnStep,
     OwnRank,
@@ -77,9 +78,10 @@ class RemedyChoice(Choice):
         if fit is not None:
             # The interval over rows knows nothing of how well the proportions are known.
             parts["gains"] = {**choice.gains, PROPORTIONS: Gain(fit.gain, fit.low, fit.high)}
+            how = "were given" if fit.by_likelihood.method == "given" else "explain the target"
             parts["sentence"] = (
-                f"{fit.by_likelihood.distance:.0%} of the rows changed class by the model's scores, and that explains "
-                f"the target; correcting the class proportions is estimated to gain {100 * fit.gain:.1f} points "
+                f"{fit.by_likelihood.distance:.0%} of the rows changed class; the new class proportions {how}, and "
+                f"correcting them is estimated to gain {100 * fit.gain:.1f} points "
                 f"({100 * fit.low:.1f} .. {100 * fit.high:.1f}; no target labels)"
             )
         elif not choice.gains or set(choice.gains) == {choice.reference}:
@@ -101,6 +103,8 @@ class ChosenRemedy:
     remedies : mapping of names to Method, optional
         `table_remedies` by default.
     seed : int
+    given : GivenProportions, optional
+        Class proportions of the target that somebody knows: the correction to these is compared with the old model.
     on_candidate : callable, optional
         Called with the name and the adaptation of each candidate that is tried.
 
@@ -123,6 +127,7 @@ class ChosenRemedy:
 
     remedies: Mapping[str, Method] | None = None
     seed: int = 0
+    given: GivenProportions | None = None
     on_candidate: OnCandidate | None = field(default=None, repr=False)
     on_matrices = True
 
@@ -150,6 +155,10 @@ class ChosenRemedy:
         """The remedies that the drift allows, why it does not allow the others, and the fit of proportions, if any."""
         remedies = dict(table_remedies(seed=self.seed) if self.remedies is None else self.remedies)
         struck: dict[str, str] = {}
+        if self.given is not None:
+            others = {name: "class proportions were given" for name in remedies if name != PROPORTIONS}
+            known = ProportionCorrection(self.given, seed=self.seed)
+            return {PROPORTIONS: known}, others, fit_proportions(learner, ends, self.seed, self.given)
         try:
             before = raw_overlap(ends, self.seed)
         except InputError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from gradapt.methods import (
     GOAT,
     CovarianceAlignment,
     DirectSelfTraining,
+    GivenProportions,
     GradualSelfTraining,
     Method,
     OwnRank,
@@ -119,6 +121,8 @@ class Settings:
         Columns of codes, which are no measurements even where they are numbers.
     drop : tuple of str
         Columns that are no features.
+    proportions : tuple of (str, float)
+        Share of each class in the last window, where somebody knows it; for the default method.
     """
 
     label: str
@@ -133,6 +137,7 @@ class Settings:
     limits: Limits = field(default_factory=Limits)
     categorical: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
+    proportions: tuple[tuple[str, float], ...] = ()
 
     def __post_init__(self) -> None:
         if self.n_generated is not None and not 0 <= self.n_generated <= 50:
@@ -144,6 +149,8 @@ class Settings:
             )
         if isinstance(self.order, Column) and self.order.name == self.label:
             raise InputError(f"label and order must be two columns, got {self.label!r} for both")
+        if self.proportions and (self.method is not None or self.n_generated is not None):
+            raise InputError(f"proportions belong to the default method, got them beside {self.method_word!r}")
         both = set(self.categorical) & set(self.drop)
         if both:
             raise InputError(f"the column {min(both)!r} is to be dropped and used as categories; leave it out of one")
@@ -175,6 +182,16 @@ class Settings:
             return ChosenGOAT(GOAT(transport=transport), max_values=_MOST_VALUES, largest_ratio=largest_ratio)
         return self.method
 
+    def given_proportions(self, classes: Sequence[Any], boolean: bool = False) -> GivenProportions | None:
+        """The proportions that were given, in the order of the classes; each class must have one."""
+        if not self.proportions:
+            return None
+        shares, names = dict(self.proportions), [str(bool(name)) if boolean else str(name) for name in classes]
+        strange = [*(set(shares) - set(names)), *(set(names) - set(shares))]
+        if strange:
+            raise InputError(f"proportions must name each class once ({', '.join(names)}), look at {min(strange)!r}")
+        return GivenProportions(tuple(shares[name] for name in names))
+
     @property
     def method_word(self) -> str:
         """The method in one word."""
@@ -194,6 +211,7 @@ class Settings:
             "n_generated": "auto" if self.n_generated is None else self.n_generated,
             "keep": self.keep.value,
             "categorical": list(self.categorical),
+            "proportions": dict(self.proportions),
             "drop": list(self.drop),
             "training_rows_per_window": self.limits.training,
             "transport_rows_per_window": self.limits.transport,

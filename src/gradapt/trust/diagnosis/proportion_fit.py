@@ -11,7 +11,13 @@ from scipy.stats import kstwobign
 
 from gradapt.domains import DomainSequence
 from gradapt.learners import Learner
-from gradapt.methods.class_proportions import ByConfusion, ByLikelihood, ProportionEstimate, log_ratio
+from gradapt.methods.class_proportions import (
+    ByConfusion,
+    ByLikelihood,
+    GivenProportions,
+    ProportionEstimate,
+    log_ratio,
+)
 from gradapt.methods.held_out import HeldOut, held_out
 from gradapt.trust.accuracy import AccuracyEstimate
 from gradapt.trust.overlap import Overlap, overlap
@@ -105,7 +111,9 @@ class ProportionFit:
         return None
 
 
-def fit_proportions(learner: Learner, sequence: DomainSequence, seed: int = 0) -> ProportionFit:
+def fit_proportions(
+    learner: Learner, sequence: DomainSequence, seed: int = 0, given: GivenProportions | None = None
+) -> ProportionFit:
     """Estimate the target's class proportions in two ways and ask whether they explain it.
 
     Parameters
@@ -115,6 +123,8 @@ def fit_proportions(learner: Learner, sequence: DomainSequence, seed: int = 0) -
     sequence : DomainSequence
         Of numbers; labels but the source's are not looked at.
     seed : int
+    given : GivenProportions, optional
+        Proportions that somebody knows, in place of the estimate by likelihood.
 
     Examples
     --------
@@ -133,7 +143,8 @@ def fit_proportions(learner: Learner, sequence: DomainSequence, seed: int = 0) -
     source, target = masked.source, masked.target
     held = held_out(learner, source, seed=seed)
     there = held.elsewhere(target.samples)
-    likely, confused = (kind(seed=seed).estimate(held, there) for kind in (ByLikelihood, ByConfusion))
+    kinds = (given or ByLikelihood(seed=seed), ByConfusion(seed=seed))
+    likely, confused = (kind.estimate(held, there) for kind in kinds)
     ratio = np.exp(likely.log_ratio)
     weights = ratio[source.codes(learner.classes)]
     left = overlap(source.matrix(), target.matrix(), weights=(weights / weights.sum(), None), seed=seed)
