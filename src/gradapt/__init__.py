@@ -15,6 +15,7 @@ __version__ = "0.1.0"
 
 _HOMES = {
     "AdaptedClassifier": "gradapt.estimators",
+    "AutoAdaptedClassifier": "gradapt.estimators",
     "CarriedLabelsClassifier": "gradapt.estimators",
     "DirectSelfTrainingClassifier": "gradapt.estimators",
     "Domain": "gradapt.domains",

@@ -81,6 +81,22 @@ def ring_path(turn=0.0, k=5, n=300):
     return DomainSequence([Domain(x0, y0, name="s"), Domain(x1, y1, name="t")])
 
 
+def uneven_path(angle=120):
+    """Three clusters of unequal distances, turned until each lies where another was."""
+    rng = np.random.default_rng(3)
+    labels = np.arange(300) % 3
+    turn = np.deg2rad([0, 120, 225])[labels]
+    x = np.column_stack([np.cos(turn), np.sin(turn)]) * np.array([5.0, 6.0, 4.0])[labels, None]
+    x += rng.normal(size=(300, 2)) * np.array([0.2, 0.4, 0.8])[labels, None]
+    c, s = np.cos(np.deg2rad(angle)), np.sin(np.deg2rad(angle))
+    moved = x[150:] @ np.array([[c, s], [-s, c]])
+    return DomainSequence([Domain(x[:150], labels[:150]), Domain(moved, labels[150:])])
+
+
+def bent(ratio):
+    return Isometry(ratio, 0.95 * ratio, 1.05 * ratio, np.array([ratio]))
+
+
 def fitted(path, estimator=None):
     source = path.source
     return as_learner(estimator or LogisticRegression(max_iter=500), source.classes).fit(
@@ -203,17 +219,25 @@ class TestNames:
         choice = choose({"turned": Says(self.turned)}, self.path, cautious=False)
         assert (choice.best, list(choice.struck)) == ("source", ["turned"])
 
-    def test_a_confirmed_structure_is_believed_first(self):
-        # Turned by almost a whole class, the source model calls every class by its neighbour's name.
-        path = ring_path(0.19)
+    def test_names_that_keep_distances_between_classes_are_believed_where_the_drift_is_an_isometry(self):
+        path = uneven_path()
         truth = path.target.labels
+        assert (fitted(path).logits(path.target.samples).argmax(axis=1) != truth).mean() > 0.7
         plain = choose({"structure": Says(truth)}, path, cautious=False)
         assert "structure" in plain.struck
         confirmed = Candidate(Says(truth), isometry=bent(1.0))
-        choice = choose({"structure": confirmed, "wrong": Says((truth + 1) % 5)}, path, cautious=False)
-        assert "structure" not in choice.struck
-        assert "wrong" in choice.struck
-        assert choice.best != "wrong"
+        choice = choose({"structure": confirmed, "wrong": Says((truth + 1) % 3)}, path)
+        assert choice.best == "structure"
+        assert {"source", "wrong"} == set(choice.struck)
+
+    def test_a_symmetry_is_left_to_the_source_model(self):
+        # Five equal classes on a circle: a turn by one class keeps all distances, so these tell no names.
+        turned = Candidate(Says(self.turned), isometry=bent(1.0))
+        choice = choose({"structure": turned}, self.path, cautious=False)
+        assert (choice.best, list(choice.struck)) == ("source", ["structure"])
+        flipped = moving_gaussians((0, 0.2), n_samples=300)
+        structure = Candidate(Says(1 - flipped.target.labels), isometry=bent(1.0))
+        assert choose({"structure": structure}, flipped, cautious=False).best == "source"
 
     def test_contradictions_that_nobody_settles_are_a_caution(self):
         truth = np.arange(400) % 4
@@ -234,13 +258,12 @@ class TestNames:
 
     def test_agreement_when_renamed(self):
         labels = np.array([0, 0, 1, 2])
-        assert agreement_when_renamed(labels, (labels + 1) % 3, 3) == (0.0, 1.0)
-        assert agreement_when_renamed(labels, labels, 5) == (1.0, 1.0)
-        assert agreement_when_renamed(labels, (labels + 1) % 3, 3, np.array([1.0, 1, 0, 0])) == (0.0, 1.0)
-
-
-def bent(ratio):
-    return Isometry(ratio, 0.95 * ratio, 1.05 * ratio, np.array([ratio]))
+        plain, renamed, names = agreement_when_renamed(labels, (labels + 1) % 3, 3)
+        assert (plain, renamed, names.tolist()) == (0.0, 1.0, [1, 2, 0])
+        plain, renamed, names = agreement_when_renamed(labels, labels, 5)
+        assert (plain, renamed, names.tolist()) == (1.0, 1.0, [0, 1, 2, 3, 4])
+        weighted = agreement_when_renamed(labels, (labels + 1) % 3, 3, np.array([1.0, 1, 0, 0]))
+        assert weighted[:2] == (0.0, 1.0)
 
 
 class TestStructure:
@@ -267,15 +290,29 @@ class TestStructure:
         choose({"s": Candidate(method, drift), "t": Candidate(method, drift)}, self.path)
         assert seen == [None]
 
-    def test_structural_candidates_are_measured_on_the_samples(self, rng):
-        x = rng.uniform(size=(300, 2)) * [9.0, 1.0]
-        labels = (x[:, 0] > 4.5).astype(int)
-        turned = DomainSequence([Domain(x[:200], labels[:200]), Domain(x[200:, ::-1].copy())])
-        square = DomainSequence([Domain(x[:200], labels[:200]), Domain(rng.uniform(size=(100, 2)) * 7.0)])
-        method = CarriedLabels(Transport(GromovWasserstein()), feature_space=False)
-        for path, struck in ((turned, False), (square, True)):
-            choice = choose({"structure": Candidate.structural(method)}, path)
-            assert ("structure" in choice.struck) == struck
+    def test_structural_candidates_are_measured_on_the_samples(self, monkeypatch):
+        rng = np.random.default_rng(0)
+        x, weights = rng.uniform(size=(200, 2)) * [9.0, 1.0], rng.random(200)
+        source = Domain(x, (x[:, 0] > 4.5).astype(int), weights)
+        path = DomainSequence([source, Domain(rng.uniform(size=(100, 2)) * 7.0)])
+        candidate = Candidate.structural(CarriedLabels(Transport(GromovWasserstein()), feature_space=False))
+        # A square is no line.
+        assert "distances are bent" in choose({"structure": candidate}, path).struck["structure"]
+        seen = []
+        monkeypatch.setattr("gradapt.choice.runs.isometry", lambda *given: seen.append(given) or bent(1.0))
+        assert "structure" in choose({"structure": candidate}, path).scores
+        ((x0, x1, w0, w1),) = seen
+        np.testing.assert_array_equal(x0, x)
+        np.testing.assert_array_equal(x1, path.target.samples)
+        assert w0 is path.source.weights
+        assert w1 is None
+
+    def test_what_is_struck_out_beforehand_runs_only_if_asked(self):
+        candidate = Candidate(Says(self.path.target.labels), bent(1.9))
+        assert list(choose({"s": candidate}, self.path).scores) == ["source"]
+        shown = choose({"s": candidate}, self.path, run_all=True)
+        assert list(shown.scores) == ["source", "s"]
+        assert (shown.best, list(shown.struck)) == ("source", ["s"])
 
 
 class TestCaution:
@@ -352,10 +389,16 @@ def test_the_labels_that_plans_carry_are_evidence_too():
 def test_a_guard_of_ones_own():
     @dataclass(frozen=True)
     class Never:
+        def beforehand(self, runs):
+            return Findings({"early": "it is not worth it"})
+
         def inspect(self, runs):
+            assert "early" not in runs.names
             return Findings({"GOAT": "somebody said so"})
 
-    assert choose({"GOAT": GOAT(3)}, PATH, guards=(Never(),)).best == "source"
+    choice = choose({"GOAT": GOAT(3), "early": Fails(ZeroDivisionError)}, PATH, guards=(Never(),))
+    assert (choice.best, choice.struck["early"]) == ("source", "it is not worth it")
+    assert list(choice.scores) == ["source", "GOAT"]
 
 
 def test_everybody_struck_out_leaves_the_source():

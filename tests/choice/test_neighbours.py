@@ -8,6 +8,7 @@ from sklearn.metrics import mutual_info_score
 
 from gradapt import Domain, DomainSequence
 from gradapt.choice import NeighbourInformation, Runs
+from gradapt.choice.class_distances import ClassMoments, share_better_as_named
 from gradapt.choice.neighbours import nearest_neighbours, shared_information
 from gradapt.errors import InputError
 from gradapt.learners import ScikitLearner
@@ -143,3 +144,29 @@ def test_words_are_measured_in_the_space_of_the_encoder():
 def test_wrong_options_are_refused(options):
     with pytest.raises(InputError):
         NeighbourInformation(**options)
+
+
+class TestClassDistances:
+    @pytest.mark.parametrize("kind", ["array", "sparse", "tensor"])
+    def test_they_are_mean_squared_distances(self, rng, kind):
+        x, labels, weights = rng.normal(size=(90, 3)), rng.integers(0, 3, 90), rng.random(90)
+        samples = pytest.importorskip("torch").from_numpy(x) if kind == "tensor" else x
+        domain = Domain(sp.csr_array(x) if kind == "sparse" else samples, weights=weights)
+        found = ClassMoments(domain, labels, 4).distances(np.ones(20))
+        for a in range(3):
+            for b in range(3):
+                mass = weights[labels == a][:, None] * weights[labels == b]
+                expected = (mass * cdist(x[labels == a], x[labels == b], "sqeuclidean")).sum() / mass.sum()
+                assert found[a, b] == pytest.approx(expected)
+        assert np.isnan(found[3]).all()
+
+    def test_the_right_names_keep_them_and_equal_classes_leave_it_open(self, rng):
+        labels = np.arange(400) % 2
+        x = rng.normal(size=(400, 2)) * np.where(labels, 2.0, 1.0)[:, None]
+        own, turned = ClassMoments(Domain(x), labels, 2), ClassMoments(Domain(x[:, ::-1] + 50), labels, 2)
+        swap = np.array([1, 0])
+        assert share_better_as_named(own, turned, swap) == 1.0
+        assert share_better_as_named(own, ClassMoments(Domain(x), 1 - labels, 2), swap) == 0.0
+        alike = rng.normal(size=(400, 2))
+        same = ClassMoments(Domain(alike[:200]), labels[:200], 2), ClassMoments(Domain(alike[200:]), labels[200:], 2)
+        assert 0.025 < share_better_as_named(*same, swap) < 0.975

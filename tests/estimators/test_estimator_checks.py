@@ -5,6 +5,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from gradapt import (
     AdaptedClassifier,
+    AutoAdaptedClassifier,
     CarriedLabelsClassifier,
     DirectSelfTrainingClassifier,
     GOATClassifier,
@@ -20,6 +21,7 @@ from gradapt.methods import CarriedLabels
         GOATClassifier(LogisticRegression()),
         GOATClassifier(),
         CarriedLabelsClassifier(),
+        AutoAdaptedClassifier(LogisticRegression()),
         AdaptedClassifier(method=CarriedLabels()),
     ]
 )

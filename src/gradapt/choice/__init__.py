@@ -8,6 +8,7 @@ from gradapt.choice.number_of_domains import CANDIDATES, ChosenGOAT
 from gradapt.choice.outcome import Choice, Gain
 from gradapt.choice.runs import Candidate, Runs
 from gradapt.choice.scoring import Scores, score_candidates
+from gradapt.choice.standard import standard_candidates
 
 __all__ = [
     "CANDIDATES",
@@ -30,4 +31,5 @@ __all__ = [
     "StructureHolds",
     "choose",
     "score_candidates",
+    "standard_candidates",
 ]

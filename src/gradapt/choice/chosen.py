@@ -43,6 +43,8 @@ class Chosen:
         What strikes candidates out.
     cautious : bool
         Keep the source model unless the best candidate's gain over it is above 0 with its whole interval.
+    run_all : bool
+        Run candidates that a guard struck out beforehand as well, to show what they are worth; they are not chosen.
     on_candidate : callable, optional
         Called with the name and the adaptation of each candidate, as soon as it is done.
 
@@ -62,6 +64,7 @@ class Chosen:
     score: Evidence = field(default_factory=NeighbourInformation)
     guards: tuple[Guard, ...] = GUARDS
     cautious: bool = True
+    run_all: bool = False
     on_candidate: OnCandidate | None = None
 
     def __post_init__(self) -> None:
@@ -85,17 +88,13 @@ class Chosen:
         """Adapt with the best candidate; ``on_step`` sees the steps of that one, once it is chosen."""
         candidates = self.named
         reference = next(name for name, own in candidates.items() if isinstance(own.method, SourceOnly))
-        runs = run_candidates(
-            candidates,
-            learner,
-            sequence,
-            reference=reference,
-            target=sequence.masked().target,
-            workspace=workspace,
-            on_candidate=self.on_candidate,
-            keep_steps=on_step is not None,
-        )
-        choice = conclude(runs, self.score.judge(runs), [guard.inspect(runs) for guard in self.guards], self.cautious)
+        given = sequence.masked()
+        runs = Runs(learner, given, given.target, candidates, reference, workspace=workspace or Workspace())
+        known = [guard.beforehand(runs) for guard in self.guards]
+        skipped = set() if self.run_all else {name for found in known for name in found.struck}
+        run_candidates(runs, skipped=skipped, on_candidate=self.on_candidate, keep_steps=on_step is not None)
+        shown = [guard.inspect(runs) for guard in self.guards]
+        choice = conclude(runs, self.score.judge(runs), [*known, *shown], self.cautious)
         if on_step is not None:
             for record, student in runs.steps[choice.best]:
                 on_step(record, student)
@@ -138,11 +137,13 @@ def conclude(runs: Runs, judgement: Judgement, findings: list[Findings], cautiou
     for found in findings:
         for name, reason in found.struck.items():
             struck.setdefault(name, reason)
-    left = [name for name in runs.names if name not in struck]
+    # Of candidates that are all struck out the reference remains.
+    left = [name for name in runs.names if name not in struck] or [runs.reference]
     # Sorting keeps the order of equal ones.
     ranked = sorted(left, key=lambda name: -round(scores[name] / _TIE))
     best = ranked[0]
-    held_back = cautious and best != runs.reference and gains[best].low <= 0
+    # A reference that is struck out holds nobody back.
+    held_back = cautious and runs.reference in left and best != runs.reference and gains[best].low <= 0
     if held_back:
         best = runs.reference
     runner_up = next((name for name in ranked if name != best), None)

@@ -67,7 +67,7 @@ class Findings:
     Attributes
     ----------
     struck : dict of str
-        Why a candidate cannot be chosen whatever its score; never the reference.
+        Why a candidate cannot be chosen whatever its score. Where all are struck out the reference is kept.
     cautions : dict of str
         What must be said about a candidate if it is chosen.
     """
@@ -80,7 +80,13 @@ class Findings:
 class Guard(Protocol):
     """Reasons not to choose a candidate whatever its score, as a frozen value."""
 
-    def inspect(self, runs: Runs) -> Findings: ...
+    def beforehand(self, runs: Runs) -> Findings:
+        """What is known before any candidate ran; those struck out here are not run."""
+        ...
+
+    def inspect(self, runs: Runs) -> Findings:
+        """What the candidates that ran show."""
+        ...
 
 
 @dataclass(frozen=True)

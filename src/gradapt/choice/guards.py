@@ -12,14 +12,18 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from gradapt.checks import check_weights
+from gradapt.choice.class_distances import ClassMoments, share_better_as_named
 from gradapt.choice.evidence import Findings
 from gradapt.choice.runs import Runs
+from gradapt.errors import InputError
 from gradapt.methods.class_shares import class_shares, lost_shares
 
 __all__ = ["ClassShares", "Names", "StructureHolds", "agreement_when_renamed"]
 
 # A difference of two agreements counts beyond so many of its standard errors.
 _CLEAR = 2.0
+# Names keep distances better where they do in so many resamples, or worse.
+_SURE = (0.025, 0.975)
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,9 @@ class ClassShares:
 
     The rule is the one behind `gradapt.trust.lost_class`.
     """
+
+    def beforehand(self, runs: Runs) -> Findings:
+        return Findings()
 
     def inspect(self, runs: Runs) -> Findings:
         classes, source, weights = runs.learner.classes, runs.sequence.source, runs.target.weights
@@ -49,11 +56,21 @@ class ClassShares:
 
 @dataclass(frozen=True)
 class StructureHolds:
-    """Strikes out couplings by structure where the drift is no isometry (`Candidate.isometry`)."""
+    """Strikes out couplings by structure, before they are made, where the drift is no isometry."""
+
+    def beforehand(self, runs: Runs) -> Findings:
+        struck = {}
+        for name in runs.candidates:
+            try:
+                found = runs.isometry(name)
+            except InputError:
+                continue  # what cannot be measured cannot be coupled either, and will say so itself
+            if found is not None and not found.plausible:
+                struck[name] = str(found)
+        return Findings(struck)
 
     def inspect(self, runs: Runs) -> Findings:
-        found = {name: runs.isometry(name) for name in runs.names}
-        return Findings({name: str(own) for name, own in found.items() if own is not None and not own.plausible})
+        return Findings()
 
 
 @dataclass(frozen=True)
@@ -61,10 +78,10 @@ class Names:
     """Strikes out candidates that see the same classes as another one but call them by other names.
 
     Neighbours and shares of classes do not change when classes are renamed. Two candidates that agree on most rows
-    once the classes of one are renamed, and on clearly fewer as they are, contradict each other. A coupling by
-    structure that the source's own structure confirms (`StructureHolds`) is believed first: renaming classes would
-    change the distances between them. Otherwise the one that agrees with the source model on clearly more rows is
-    believed. Where neither is the case both stay, with a caution.
+    once the classes of one are renamed, and on clearly fewer as they are, contradict each other. Where the drift may
+    be an isometry (`Candidate.isometry`), the names that keep the source's distances between classes are believed.
+    Where it is not, or the distances leave it open, the one that agrees with the source model on clearly more rows is
+    believed. Where that leaves it open too both stay, with a caution.
 
     Parameters
     ----------
@@ -74,51 +91,67 @@ class Names:
 
     least_gain: float = 0.1
 
+    def beforehand(self, runs: Runs) -> Findings:
+        return Findings()
+
     def inspect(self, runs: Runs) -> Findings:
         k = len(runs.learner.classes)
         weights = check_weights(runs.target.weights, len(runs.target))
-        labels = {name: runs.labels(name) for name in runs.names}
         struck: dict[Any, str] = {}
         cautions: dict[Any, str] = {}
         for one, other in combinations(runs.names, 2):
-            plain, renamed = agreement_when_renamed(labels[one], labels[other], k, weights)
+            plain, renamed, names = agreement_when_renamed(runs.labels(one), runs.labels(other), k, weights)
             # Two labellings by chance reach 1 / K, and 1 / 2 with two classes when renamed.
             if renamed < 0.5 + 0.5 / k or renamed - plain <= self.least_gain:
                 continue
-            wrong = self._less_believed(runs, one, other, labels, weights)
+            wrong = _by_distances(runs, one, other, names) or _by_source(runs, one, other, weights)
             agreed = f"{100 * renamed:.0f} % of the rows once classes are renamed, {100 * plain:.0f} % as they are"
             if wrong is None:
                 cautions.setdefault(one, f"{other} sees the same classes under other names ({agreed})")
                 cautions.setdefault(other, f"{one} sees the same classes under other names ({agreed})")
-            elif wrong != runs.reference:
+            else:
                 right = other if wrong == one else one
                 struck.setdefault(wrong, f"its classes are those of {right} under other names ({agreed})")
         return Findings(struck, {name: text for name, text in cautions.items() if name not in struck})
 
-    def _less_believed(
-        self, runs: Runs, one: Hashable, other: Hashable, labels: dict[Any, Any], weights: NDArray[np.float64]
-    ) -> Hashable | None:
-        confirmed = [(own := runs.isometry(name)) is not None and own.plausible for name in (one, other)]
-        if confirmed[0] != confirmed[1]:
-            return other if confirmed[0] else one
-        anchor = labels[runs.reference]
-        gain = (labels[one] == anchor).astype(np.float64) - (labels[other] == anchor)
-        mean = float(weights @ gain)
-        error = float(np.sqrt(np.square(weights) @ np.square(gain - mean)))
-        if abs(mean) <= _CLEAR * error:
-            return None
-        return other if mean > 0 else one
+
+def _by_distances(runs: Runs, one: Hashable, other: Hashable, names: NDArray[np.int64]) -> Hashable | None:
+    """The candidate whose names do not keep the distances between classes; None where that cannot be said."""
+    found = [runs.isometry(name) for name in runs.names]
+    if not any(own is not None and own.plausible for own in found):
+        return None
+    k, source = len(runs.learner.classes), runs.sequence.source
+    here = ClassMoments(source, source.codes(runs.learner.classes), k)
+    share = share_better_as_named(here, ClassMoments(runs.target, runs.labels(one), k), names)
+    if _SURE[0] < share < _SURE[1]:
+        return None
+    return other if share >= _SURE[1] else one
+
+
+def _by_source(runs: Runs, one: Hashable, other: Hashable, weights: NDArray[np.float64]) -> Hashable | None:
+    """The candidate that agrees with the source model on clearly fewer rows; None where neither does."""
+    anchor = runs.labels(runs.reference)
+    gain = (runs.labels(one) == anchor).astype(np.float64) - (runs.labels(other) == anchor)
+    mean = float(weights @ gain)
+    error = float(np.sqrt(np.square(weights) @ np.square(gain - mean)))
+    if abs(mean) <= _CLEAR * error:
+        return None
+    return other if mean > 0 else one
 
 
 def agreement_when_renamed(
     labels: NDArray[np.int64], others: NDArray[np.int64], n_classes: int, weights: NDArray[np.float64] | None = None
-) -> tuple[float, float]:
-    """Share of rows on which two labellings agree, as they are and once classes of one are renamed for the best.
+) -> tuple[float, float, NDArray[np.int64]]:
+    """Share of rows on which two labellings agree, as they are and with the classes of the first renamed for the best.
 
-    >>> agreement_when_renamed(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 1]), 2)
-    (0.25, 0.75)
+    The last is the new name of each class.
+
+    >>> plain, renamed, names = agreement_when_renamed(np.array([0, 0, 1, 1]), np.array([1, 1, 0, 1]), 2)
+    >>> plain, renamed, names.tolist()
+    (0.25, 0.75, [1, 0])
     """
     mass = check_weights(weights, len(labels))
     table = np.bincount(labels * n_classes + others, mass, minlength=n_classes**2).reshape(n_classes, n_classes)
-    chosen = linear_sum_assignment(-table)
-    return float(np.trace(table)), float(table[chosen].sum())
+    # Classes that do not occur keep their names.
+    chosen = linear_sum_assignment(-table - 1e-9 * np.eye(n_classes))
+    return float(np.trace(table)), float(table[chosen].sum()), np.asarray(chosen[1])

@@ -125,17 +125,8 @@ class ChosenGOAT:
         candidates: dict[Any, Candidate] = {
             number: Candidate(replace(self.goat, n_generated=number)) for number in self.candidates
         }
-        return run_candidates(
-            candidates,
-            learner,
-            sequence,
-            reference=self.candidates[0],
-            target=target,
-            workspace=work,
-            logits=logits,
-            on_candidate=self.on_candidate,
-            keep_steps=keep_steps,
-        )
+        runs = Runs(learner, sequence.masked(), target, candidates, self.candidates[0], workspace=work)
+        return run_candidates(runs, logits=logits, on_candidate=self.on_candidate, keep_steps=keep_steps)
 
     def _by_rule(self) -> Choice:
         """Enough domains that every step is small for the model, by what was measured of it."""

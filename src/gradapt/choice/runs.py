@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,8 +81,8 @@ class Runs:
     target: Domain
     candidates: Mapping[Hashable, Candidate]
     reference: Hashable
-    adaptations: dict[Hashable, Adaptation]
-    probabilities: dict[Hashable, NDArray[np.float64]]
+    adaptations: dict[Hashable, Adaptation] = field(default_factory=dict)
+    probabilities: dict[Hashable, NDArray[np.float64]] = field(default_factory=dict)
     failed: dict[Hashable, str] = field(default_factory=dict)
     workspace: Workspace = field(default_factory=Workspace)
     steps: dict[Hashable, list[tuple[StepRecord, Learner]]] = field(default_factory=dict, repr=False)
@@ -108,13 +108,9 @@ class Runs:
 
 
 def run_candidates(
-    candidates: Mapping[Hashable, Candidate],
-    learner: Learner,
-    sequence: DomainSequence,
+    runs: Runs,
     *,
-    reference: Hashable,
-    target: Domain,
-    workspace: Workspace | None = None,
+    skipped: Collection[Hashable] = (),
     logits: Callable[[Adaptation], NDArray[np.float64]] | None = None,
     on_candidate: OnCandidate | None = None,
     keep_steps: bool = False,
@@ -123,33 +119,28 @@ def run_candidates(
 
     Parameters
     ----------
-    candidates : mapping of names to Candidate
-    learner : Learner
-        Fitted on the source.
-    sequence : DomainSequence
-    reference : str or int
-        Name of the candidate that must run.
-    target : Domain
-        Rows of the target to be asked about.
-    workspace : Workspace, optional
+    runs : Runs
+        Where the results are put; the same is returned.
+    skipped : collection of names
+        Candidates that are not run.
     logits : callable, optional
-        From an adaptation to its scores of these rows, where somebody knows a shorter way.
+        From an adaptation to its scores of the judged rows, where somebody knows a shorter way.
     on_candidate : callable, optional
     keep_steps : bool
         Remember every step with its student.
     """
-    work = workspace or Workspace()
-    known = sequence.masked()
-    runs = Runs(learner, known, target, candidates, reference, {}, {}, {}, work)
-    ask = logits or (lambda adaptation: adaptation.learner.logits(target.samples))
-    for name, candidate in candidates.items():
+    ask = logits or (lambda adaptation: adaptation.learner.logits(runs.target.samples))
+    for name, candidate in runs.candidates.items():
+        if name in skipped:
+            continue
         # Students are kept only where somebody wants to see them.
         steps: list[tuple[StepRecord, Learner]] = []
+        remember = _appends(steps) if keep_steps else None
         try:
-            adaptation = candidate.method.adapt(learner, known, _appends(steps) if keep_steps else None, work)
+            adaptation = candidate.method.adapt(runs.learner, runs.sequence, remember, runs.workspace)
             said = softmax(ask(adaptation), axis=1)
         except InputError as error:
-            if name == reference:
+            if name == runs.reference:
                 raise
             runs.failed[name] = str(error)
             continue

@@ -53,7 +53,6 @@ def covtype(
     Parameters
     ----------
     n_given : {0, 1, 2, 3, 4, 10}
-        Blocks, out of ten, between source and target.
     preset : {"reference", "paper"}
         ``reference``: 10,000 of the first 50,000 rows, given domains of 2,000 rows, 20,000
         of the last 45,000. ``paper``: the whole blocks of 50,000 and 40,000 rows; the

@@ -61,8 +61,7 @@ def portraits(
     seed : int
         Draws the images of a small version.
     split : {"adapt", "heldout"}
-        ``heldout``: up to 1,000 images that follow the target in time. No others of the
-        target's years are left over.
+        ``heldout``: up to 1,000 images that follow the target in time.
     cut : {"auto", "count", "year"}
         ``count``: seven blocks of 2,000 and the target right behind them. ``year``: the
         target is the last 2,000 images up to 1973 and the blocks share what lies between;
@@ -87,8 +86,7 @@ def portraits(
 
     source, target = block("source", 0, start), block("target", first, last)
     if distinct:
-        order = np.random.default_rng(derive_seed(seed, "portraits")).permutation(len(target))
-        fresh, target = target.take(np.sort(order[: len(order) // 4])), target.take(np.sort(order[len(order) // 4 :]))
+        fresh, target = _quartered(target, seed)
         if split == "heldout":
             return limit_domains(DomainSequence([source, fresh]), n_samples, seed)
     if split == "heldout":
@@ -101,6 +99,12 @@ def portraits(
         return limit_domains(DomainSequence([source, block("held out", last, end)]), n_samples, seed)
     given = [block(f"block {i}", bounds[i], bounds[i + 1]) for i in _GIVEN[n_given]]
     return limit_domains(DomainSequence([source, *given, target]), n_samples, seed)
+
+
+def _quartered(target: Domain, seed: int) -> tuple[Domain, Domain]:
+    """A quarter of the images and the rest."""
+    order = np.random.default_rng(derive_seed(seed, "portraits")).permutation(len(target))
+    return target.take(np.sort(order[: len(order) // 4])), target.take(np.sort(order[len(order) // 4 :]))
 
 
 def portraits_cut(n_images: int, preset: Preset = "reference", cut: Cut = "auto") -> Literal["count", "year"]:

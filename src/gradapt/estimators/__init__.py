@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradapt.estimators.adapted import AdaptedClassifier
+from gradapt.estimators.auto_classifier import AutoAdaptedClassifier
 from gradapt.estimators.goat_classifier import GOATClassifier
 from gradapt.estimators.path_classifiers import (
     CarriedLabelsClassifier,
@@ -18,6 +19,7 @@ _BASELINES = ("CoViClassifier", "DANNClassifier", "DeepCoralClassifier", "DeepJD
 
 __all__ = [
     "AdaptedClassifier",
+    "AutoAdaptedClassifier",
     "CarriedLabelsClassifier",
     "DirectSelfTrainingClassifier",
     "GOATClassifier",

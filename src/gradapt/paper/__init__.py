@@ -2,12 +2,13 @@
 
 from gradapt.paper.cells import Cell
 from gradapt.paper.launch import Launch, run_cells
-from gradapt.paper.layouts import TABLES, Options, Place, Table, make_table
+from gradapt.paper.layouts import TABLES, make_table
 from gradapt.paper.presets import BENCHMARKS, PRESETS, Settings, settings
 from gradapt.paper.published import published_comparison, published_figure, published_number
 from gradapt.paper.run import EXHIBITS, run_tables
 from gradapt.paper.statistics import Entry, summarise
 from gradapt.paper.store import Store
+from gradapt.paper.table import Options, Place, Table
 
 __all__ = [
     "BENCHMARKS",

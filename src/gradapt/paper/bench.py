@@ -69,6 +69,7 @@ class Bench:
     _labels: dict[str, NDArray[Any]] = field(default_factory=dict)
     _sequences: dict[int, DomainSequence] = field(default_factory=dict)
     _networks: dict[Any, TorchLearner] = field(default_factory=dict)
+    _known: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
     def settings(self) -> Settings:
@@ -135,7 +136,7 @@ class Bench:
             estimator_of(replace(cell, method="source-only"), self.settings, str(self.device))
         )
         measured = Measured(target, self.heldout, lambda model, domain: model.logits(domain.samples))
-        run = FrontierRun(measured.of, tuple(self.labels(domain.name) for domain in sequence))
+        run = FrontierRun(measured.of, tuple(self.labels(domain.name) for domain in sequence), self._known)
         run.supervised(learner, target.samples, target.labels)
         return run.run(cell, self.settings, learner, sequence, self.workspace)
 

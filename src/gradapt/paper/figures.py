@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from gradapt.files import atomic_file
-from gradapt.paper.layouts import Table
 from gradapt.paper.statistics import Entry
+from gradapt.paper.table import Table
 
 __all__ = ["draw_bars"]
 

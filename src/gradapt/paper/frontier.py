@@ -4,41 +4,70 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from gradapt.choice import Candidate, Choice, Chosen
+from gradapt.choice import Candidate, Choice, Chosen, NeighbourInformation
+from gradapt.choice.runs import ends_isometry
+from gradapt.domains import DomainSequence
 from gradapt.learners import Learner
-from gradapt.methods import Adaptation, CarriedLabels, Method, Relabelling
+from gradapt.methods import Adaptation, CarriedLabels, Method, OnStep, Relabelling
 from gradapt.paper.cells import Cell
 from gradapt.paper.configurations import method_of
 from gradapt.paper.measures import plan_measures
 from gradapt.paper.presets import Settings
-from gradapt.paths import Transport
-from gradapt.transport import Exact, GromovWasserstein, Mapped, Orthogonal, OwnScale
+from gradapt.paths import Transport, Workspace
+from gradapt.transport import Exact, GromovWasserstein, Isometry, Mapped, Orthogonal, OwnScale
 
 __all__ = ["FrontierRun", "frontier_candidates"]
 
-# Names in records that are no candidates.
-CHOSEN, SUPERVISED = "chosen", "supervised"
 # Parameter of the mixtures that a model learns from carried labels with.
 _MIXUP = 0.5
+# Rows of a table that are coupled, at most; exact steps of a coupling by structure before a map takes over.
+_ROWS, _STEPS = 5_000, 10
 
 
-def frontier_candidates(cell: Cell, chosen: Settings) -> dict[str, Method | Candidate]:
-    """What is chosen among, by name; the source model is added by the choice."""
-    others = {"gst": 0, "goat": 4, "covi": 0, "deep-coral": 0}
+def frontier_candidates(cell: Cell, chosen: Settings, known: dict[str, Any]) -> dict[str, Method | Candidate]:
+    """What is chosen among, by name; the source model is added by the choice.
+
+    ``known`` keeps what does not depend on the given domains. Where there are many images only the coupling by
+    structure stands beside it.
+    """
+    structure = Mapped(Orthogonal(), start=GromovWasserstein(starts=1, steps=_STEPS, bounded=False))
+    most = _ROWS if _is_table(chosen) else None
+    carried = _carried(Transport(structure, certified=False, max_samples=most), direct=True)
+    direct = Candidate(_Once("structure", carried, known), partial(_isometry, known))
+    if cell.variant == "many":
+        return {"structure": direct}
+    others = {"gst": 0, "goat": 4, "covi": 0}
     candidates: dict[str, Method | Candidate] = {
         name: method_of(_of(cell, name, generated), chosen) for name, generated in others.items()
     }
-    # Columns of a table have units of their own; pixels do not.
-    costs = Mapped(OwnScale()) if chosen.network == "mlp" else Exact()
-    candidates["carried"] = _carried(Transport(costs, certified=False), direct=False)
-    structure = Mapped(Orthogonal(), start=GromovWasserstein(starts=1))
-    candidates["structure"] = Candidate.structural(_carried(Transport(structure, certified=False), direct=True))
-    return candidates
+    # It sees source and target only, for as many passes as gradual self-training with two given domains.
+    coral = method_of(replace(_of(cell, "deep-coral", 0), n_given=2), chosen)
+    candidates["deep-coral"] = _Once("deep-coral", coral, known)
+    if _is_table(chosen):
+        # Columns have units of their own. A chain of plans adds the errors of each, and the source still teaches.
+        scaled = Transport(Mapped(OwnScale()), certified=False, max_samples=most)
+        candidates["carried"] = CarriedLabels(scaled, feature_space=False, direct=True, joint=True, mixup=_MIXUP)
+    else:
+        candidates["carried"] = _carried(Transport(Exact(), certified=False), direct=False)
+    return {**candidates, "structure": direct}
+
+
+def _is_table(chosen: Settings) -> bool:
+    return chosen.network == "mlp"
+
+
+def _isometry(known: dict[str, Any], sequence: DomainSequence) -> Isometry:
+    if "isometry" not in known:
+        known["isometry"] = ends_isometry(sequence)
+    found: Isometry = known["isometry"]
+    return found
 
 
 def _of(cell: Cell, method: str, n_generated: int) -> Cell:
@@ -51,6 +80,27 @@ def _carried(transport: Transport, *, direct: bool) -> CarriedLabels:
     )
 
 
+@dataclass(frozen=True, eq=False)
+class _Once:
+    """A method that looks at source and target only: its result is the same whatever is given between them."""
+
+    name: str
+    method: Method
+    known: dict[str, Any]
+
+    def adapt(
+        self,
+        learner: Learner,
+        sequence: DomainSequence,
+        on_step: OnStep | None = None,
+        workspace: Workspace | None = None,
+    ) -> Adaptation:
+        if self.name not in self.known:
+            self.known[self.name] = self.method.adapt(learner, sequence, None, workspace)
+        adaptation: Adaptation = self.known[self.name]
+        return adaptation
+
+
 @dataclass(eq=False)
 class FrontierRun:
     """The numbers of all candidates and of the choice.
@@ -61,10 +111,13 @@ class FrontierRun:
         From a model to its accuracies, ``transductive`` and ``heldout``; sees labels that no candidate sees.
     labels : tuple of arrays
         True labels of source, given domains and target, for the share of a plan's mass that stays within a class.
+    known : dict
+        What does not depend on the given domains, from run to run.
     """
 
     measure: Callable[[Learner], dict[str, float | None]]
     labels: tuple[Any, ...]
+    known: dict[str, Any]
     found: dict[str, Any] = field(default_factory=dict)
 
     def run(self, cell: Cell, chosen: Settings, learner: Learner, sequence: Any, workspace: Any) -> dict[str, Any]:
@@ -72,34 +125,41 @@ class FrontierRun:
         since = [time.perf_counter()]
 
         def note(name: str, adaptation: Adaptation) -> None:
-            self.found[f"seconds_{name}"] = time.perf_counter() - since[0]
+            # What was made before took the time that it took then.
+            own = self.known if name in self.known else {}
+            self.found[f"seconds_{name}"] = own.setdefault(f"seconds_{name}", time.perf_counter() - since[0])
             self._note(name, adaptation)
             since[0] = time.perf_counter()
 
-        method = Chosen(frontier_candidates(cell, chosen), on_candidate=note)
+        candidates = frontier_candidates(cell, chosen, self.known)
+        score = NeighbourInformation(own_scale=_is_table(chosen))
+        method = Chosen(candidates, score, run_all=True, on_candidate=note)
         choice: Choice = method.adapt(learner, sequence, None, workspace).choice
-        self.found[f"seconds_{CHOSEN}"] = time.perf_counter() - since[0]
+        self.found["seconds_chosen"] = time.perf_counter() - since[0]
         for side in ("transductive", "heldout"):
-            self.found[f"{side}_{CHOSEN}"] = self.found[f"{side}_last"] = self.found[f"{side}_{choice.best}"]
+            self.found[f"{side}_chosen"] = self.found[f"{side}_last"] = self.found[f"{side}_{choice.best}"]
         self.found |= {f"score_{name}": score for name, score in choice.scores.items()}
         return self.found | {
             "choice": str(choice.best),
             "sentence": choice.sentence,
+            "isometry": str(self.known.get("isometry", "")),
             "struck": {str(name): why for name, why in choice.struck.items()},
             "failed": {str(name): why for name, why in choice.failed.items()},
         }
 
     def supervised(self, learner: Learner, samples: Any, labels: Any) -> None:
         """What the same model reaches when it is trained on the target with its true labels: no method, a ceiling."""
-        codes = np.searchsorted(learner.classes, labels)
-        for side, value in self.measure(learner.fit(samples, codes)).items():
-            self.found[f"{side}_{SUPERVISED}"] = value
+        if "supervised" not in self.known:
+            self.known["supervised"] = learner.fit(samples, np.searchsorted(learner.classes, labels))
+        for side, value in self.measure(self.known["supervised"]).items():
+            self.found[f"{side}_supervised"] = value
 
     def _note(self, name: str, adaptation: Adaptation) -> None:
         for side, value in self.measure(adaptation.learner).items():
             self.found[f"{side}_{name}"] = value
         plans = adaptation.plans
-        if plans:
-            ends = (self.labels[0], self.labels[-1])
-            labels = self.labels if len(plans) == len(self.labels) - 1 else ends
+        labels = self.labels if len(plans) == len(self.labels) - 1 else (self.labels[0], self.labels[-1])
+        sizes = [(len(before), len(after)) for before, after in pairwise(labels)]
+        # Plans between samples of the domains number other rows.
+        if plans and [plan.shape for plan in plans] == sizes:
             self.found[f"same_class_{name}"] = plan_measures(plans, labels)["same_class_mass"]

@@ -192,9 +192,12 @@ def _in_worker(cells: list[Cell], store_path: Path, device: str, threads: int, j
     threading.Thread(target=_end_with_parent, daemon=True).start()
     try:
         import torch
+        from threadpoolctl import threadpool_limits
 
         torch.set_num_threads(threads)
-        answer.send(_run_here(cells, Store(store_path), device, None, jobs))
+        # Linear algebra of all workers together has no more threads than the machine.
+        with threadpool_limits(threads):
+            answer.send(_run_here(cells, Store(store_path), device, None, jobs))
     except (InputError, SolverError) as error:
         answer.send(error)
     except Exception as error:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from gradapt.errors import InputError
 from gradapt.paper.cells import Cell
 from gradapt.paper.presets import BENCHMARKS, FRONTIER, settings
-from gradapt.paper.published import Figure, published_comparison, published_figure, published_number
+from gradapt.paper.published import published_comparison, published_figure, published_number
+from gradapt.paper.table import Options, Place, Table
 
-__all__ = ["TABLES", "Options", "Place", "Table", "make_table"]
+__all__ = ["TABLES", "make_table"]
 
 ALL_GIVEN = ALL_GENERATED = (0, 1, 2, 3, 4)
 IMAGES = ("rotated-mnist", "color-mnist", "portraits")
@@ -20,8 +21,8 @@ PLANS = ("random", "uniform", "optimal", "oracle")
 # Of the ablations, and of the comparisons where the paper fixes one.
 _GENERATED = 4
 
-# Images of a domain in the larger rows of the frontier.
-_MANY = 20_000
+# Samples of a domain of the frontier, at most, and in its larger rows.
+_SIZE, _MANY = 10_000, 16_000
 # Columns of the frontier by the name of their records; the last two are no candidates.
 FRONTIER_COLUMNS = {
     "source": "source only",
@@ -55,90 +56,6 @@ TITLES = {
     "deep-jdot-labels": "DeepJDOT, labels weighed 1",
     "covi": "CoVi",
 }
-
-
-@dataclass(frozen=True)
-class Options:
-    """What a user may choose about a table; None: what the table has by itself."""
-
-    preset: str = "reference"
-    given: Sequence[int] | None = None
-    generated: Sequence[int] | None = None
-    n_samples: int | None = None
-    with_given: bool = False
-    first_seed: int = 0
-
-    def __post_init__(self) -> None:
-        for name in ("given", "generated"):
-            counts = getattr(self, name)
-            if counts is not None and (not counts or min(counts) < 0):
-                shown = ",".join(map(str, counts))
-                raise InputError(f"--{name} takes counts of 0 or more such as 0,2,4, got {shown!r}")
-            if counts is not None and len(set(counts)) < len(counts):
-                raise InputError(f"--{name} names a count twice: {','.join(map(str, counts))}")
-        if self.n_samples is not None and self.n_samples < 2:
-            raise InputError(f"--samples must be at least 2, got {self.n_samples!r}")
-
-
-@dataclass(frozen=True)
-class Place:
-    """One number of a table.
-
-    Attributes
-    ----------
-    row, column : str
-    cell : Cell
-        The run behind it, with seed 0 standing for all seeds.
-    published : (float, float) or None
-        Mean and half width of the interval in the paper.
-    measure : str
-        Which accuracy of the run.
-    """
-
-    row: str
-    column: str
-    cell: Cell
-    published: Figure | None = None
-    measure: str = "transductive_last"
-
-
-@dataclass(frozen=True)
-class Table:
-    """Places in order; rows and columns appear as they first do there.
-
-    Attributes
-    ----------
-    name, title : str
-    corner : str
-        What the rows are.
-    places : tuple of Place
-    note : str
-        What a reader must know to compare.
-    figure : bool
-        Whether it is also drawn.
-    contender : str
-        Row that is compared with all others, seed by seed.
-    first_seed : int
-        Runs have this seed and those behind it.
-    """
-
-    name: str
-    title: str
-    corner: str
-    places: tuple[Place, ...]
-    note: str = ""
-    figure: bool = False
-    contender: str = ""
-    first_seed: int = 0
-
-    def cells(self, seeds: int) -> list[Cell]:
-        """The runs behind all places, each once."""
-        if seeds < 1:
-            raise InputError(f"seeds must be at least 1, got {seeds!r}")
-        templates = dict.fromkeys(place.cell for place in self.places)
-        return [
-            replace(cell, seed=seed) for seed in range(self.first_seed, self.first_seed + seeds) for cell in templates
-        ]
 
 
 def make_table(name: str, options: Options | None = None) -> Table:
@@ -311,19 +228,22 @@ def _selection(name: str, options: Options) -> Table:
 
 def _frontier(name: str, options: Options) -> Table:
     """Every candidate and the choice, with source and target of different samples."""
-    rows: list[tuple[str, int, int | None]]
-    rows = [(benchmark, n_given, None) for benchmark in BENCHMARKS for n_given in options.given or ALL_GIVEN]
+    size = options.n_samples or _SIZE
+    rows = [(benchmark, n_given, size) for benchmark in BENCHMARKS for n_given in options.given or ALL_GIVEN]
     if options.given is None or 0 in options.given:
-        rows += [("rotated-mnist-60", 0, None), ("rotated-mnist-90", 0, None)]
+        rows += [("rotated-mnist-60", 0, size), ("rotated-mnist-90", 0, size)]
         if options.n_samples is None:
             more = ("rotated-mnist", "rotated-mnist-60", "rotated-mnist-90", "color-mnist")
             rows += [(benchmark, 0, _MANY) for benchmark in more]
     places = []
     for benchmark, n_given, n_samples in rows:
-        cell = _cell(benchmark, options, n_given, FRONTIER, study=FRONTIER)
-        cell = cell if n_samples is None else replace(cell, n_samples=n_samples)
-        row = f"{benchmark}, {n_given} given" + (f", {n_samples:,} images" if n_samples else "")
-        places += [Place(row, title, cell, measure=f"transductive_{key}") for key, title in FRONTIER_COLUMNS.items()]
+        variant = "many" if n_samples > size else ""
+        cell = _cell(benchmark, options, n_given, FRONTIER, study=FRONTIER, variant=variant)
+        cell = replace(cell, n_samples=n_samples)
+        row = f"{benchmark}, {n_given} given" + (f", {n_samples:,} images" if n_samples > size else "")
+        for key, title in FRONTIER_COLUMNS.items():
+            if not variant or key in ("source", "structure", "chosen", "supervised"):
+                places.append(Place(row, title, cell, measure=f"transductive_{key}"))
     note = (
         "No sample is in two domains. Every constant was fixed on seeds 0 to 4. The choice sees no label of the "
         "target; the last column is a ceiling, trained with them."

@@ -11,8 +11,8 @@ from typing import Any
 
 from gradapt.files import write_text
 from gradapt.paper.cells import Cell
-from gradapt.paper.layouts import Table
 from gradapt.paper.statistics import Entry
+from gradapt.paper.table import Table
 
 __all__ = ["as_csv", "as_json", "as_markdown", "leads_as_markdown", "print_table", "write_outputs"]
 

@@ -73,7 +73,7 @@ class Settings:
 
 # Epochs on the source and on each domain behind it.
 _REFERENCE_EPOCHS = {"rotated-mnist": (5, 5), "color-mnist": (20, 10), "portraits": (20, 5), "covtype": (5, 5)}
-_ABLATION_EPOCHS = (20, 10)
+_ABLATION_EPOCHS, _FRONTIER_EPOCHS = (20, 10), (20, 5)
 
 
 def settings(table: str, preset: str = "reference", study: str = "") -> Settings:
@@ -93,7 +93,7 @@ def settings(table: str, preset: str = "reference", study: str = "") -> Settings
         raise InputError(f"study must be one of {', '.join(map(repr, STUDIES))}, got {study!r}")
     chosen = _reference(table) if preset == "reference" else _paper(table)
     if study and preset == "reference":
-        source_epochs, epochs = _ABLATION_EPOCHS
+        source_epochs, epochs = _FRONTIER_EPOCHS if study == FRONTIER else _ABLATION_EPOCHS
         chosen = replace(chosen, source_epochs=source_epochs, self_training_epochs=epochs)
     if study == FRONTIER:
         chosen = replace(chosen, tf32=True)

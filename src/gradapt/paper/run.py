@@ -14,12 +14,13 @@ from gradapt.errors import InputError
 from gradapt.extras import need
 from gradapt.paper.cells import Cell
 from gradapt.paper.launch import DEFAULT_STORE, Launch, run_cells
-from gradapt.paper.layouts import TABLES, Options, Table, make_table
+from gradapt.paper.layouts import TABLES, make_table
 from gradapt.paper.output import print_table, write_outputs
 from gradapt.paper.presets import BENCHMARKS
 from gradapt.paper.progress import shown
 from gradapt.paper.statistics import Entry, summarise
 from gradapt.paper.store import Store
+from gradapt.paper.table import Options, Table
 
 __all__ = ["EXHIBITS", "run_tables"]
 

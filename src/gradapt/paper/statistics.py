@@ -10,7 +10,7 @@ import numpy as np
 from scipy.stats import t as student
 
 from gradapt.paper.cells import Cell
-from gradapt.paper.layouts import Place, Table
+from gradapt.paper.table import Place, Table
 
 __all__ = ["Entry", "mean_and_interval", "summarise"]
 

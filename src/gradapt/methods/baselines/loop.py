@@ -11,7 +11,9 @@ from gradapt.learners.torch_steps import Steps
 from gradapt.learners.torch_training import Recipe, seeded
 from gradapt.methods.baselines.layers import parts_at
 from gradapt.methods.baselines.pairs import Baseline, Pair
+from gradapt.methods.baselines.partners import Partners
 from gradapt.seeds import derive_seed
+from gradapt.transport import Plan
 
 __all__ = ["Baseline", "Pair", "PairedTrainer"]
 
@@ -78,7 +80,14 @@ class PairedTrainer:
         self.device, self.capture = self.steps.device, self.steps.capture
 
     def train(
-        self, samples0: Samples, labels0: Tensor, samples1: Samples, *, seed: int, epochs: int | None = None
+        self,
+        samples0: Samples,
+        labels0: Tensor,
+        samples1: Samples,
+        *,
+        seed: int,
+        epochs: int | None = None,
+        plan: Plan | None = None,
     ) -> None:
         """Train on labelled and unlabelled samples.
 
@@ -95,18 +104,23 @@ class PairedTrainer:
             Draws the baseline's networks, the order of the batches and what dropout drops.
         epochs : int, optional
             Other than the recipe's.
+        plan : Plan, optional
+            From the labelled to the unlabelled samples: each unlabelled batch meets labelled samples that the plan
+            joins to its own, instead of a batch at random.
         """
         self.steps.begin()
         self._renew_networks(derive_seed(seed, "networks"))
         order0 = _Order(len(samples0), self.recipe.batch_size, derive_seed(seed, "labelled"), self.device)
         order1 = _Order(len(samples1), self.recipe.batch_size, derive_seed(seed, "unlabelled"), self.device)
+        partners = None if plan is None else Partners(plan, derive_seed(seed, "partners"), self.device)
         n_epochs = self.recipe.epochs if epochs is None else epochs
         n_steps = n_epochs * max(order0.n_batches, order1.n_batches)
         # Read from the device, so that no step waits for a copy.
         done = (torch.arange(n_steps, dtype=torch.float64) / n_steps).to(self.device, dtype_of(self.module))
         with seeded(seed, self.device):
             for step in range(n_steps):
-                rows0, rows1 = order0.next(), order1.next()
+                rows1 = order1.next()
+                rows0 = order0.next() if partners is None else partners.of(rows1, order1.n_passes)
                 self._step(samples0.take(rows0), labels0.index_select(0, rows0), samples1.take(rows1), done[step])
 
     def _step(self, x0: Tensor, y0: Tensor, x1: Tensor, progress: Tensor) -> None:
@@ -155,9 +169,11 @@ class _Order:
         self.generator = torch.Generator().manual_seed(seed)
         self.device = device
         self.left: list[Tensor] = []
+        self.n_passes = 0
 
     def next(self) -> Tensor:
         if not self.left:
+            self.n_passes += 1
             places = torch.randperm(self.n, generator=self.generator).to(self.device)
             self.left = list(torch.split(places[: self.n_batches * self.size], self.size))
         return self.left.pop()

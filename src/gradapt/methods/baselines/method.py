@@ -22,8 +22,9 @@ from gradapt.methods.baselines.loop import PairedTrainer
 from gradapt.methods.baselines.pairs import Baseline
 from gradapt.methods.pseudo_labels import pseudo_label
 from gradapt.networks import INPUT
-from gradapt.paths import PathStep, Workspace
+from gradapt.paths import PathStep, Transport, Workspace
 from gradapt.seeds import derive_seed
+from gradapt.transport import Plan
 
 __all__ = ["BaselineMethod"]
 
@@ -46,6 +47,11 @@ class BaselineMethod:
         input, at the last hidden layer; ``"scores"``, and the default of Deep CORAL: the whole network.
     epochs : int or None
         Of each training; None: as when the learner is refitted.
+    transport : Transport or None
+        Pair each unlabelled sample with labelled ones that a plan joins to it, in the space of the learner's
+        encoder or of the input: CoVi then mixes along the plan. None: at random.
+    feature_space : bool
+        Where the plans are made.
 
     Examples
     --------
@@ -65,10 +71,14 @@ class BaselineMethod:
     sequential: bool = False
     layer: str | None = None
     epochs: int | None = None
+    transport: Transport | None = None
+    feature_space: bool = True
 
     def __post_init__(self) -> None:
         if self.with_given and self.sequential:
             raise InputError("with_given and sequential exclude each other: pool the given domains, or visit them")
+        if self.with_given and self.transport is not None:
+            raise InputError("a plan joins two domains: leave with_given or transport out")
         if self.epochs is not None and self.epochs < 1:
             raise InputError(f"epochs must be at least 1, or None for those of the learner, got {self.epochs!r}")
 
@@ -84,25 +94,37 @@ class BaselineMethod:
         if not isinstance(learner, TorchLearner):
             raise InputError(f"{name} trains a torch network, got a {type(learner).__name__}; use a TorchClassifier")
         _refuse_weights(sequence, name)
-        labels = sequence.source.codes(learner.classes)
         student = replace(learner, module=learner.trained, new_head=None)
         trainer = self._trainer(student)
         records: list[StepRecord] = []
-        for number, (labelled, step) in enumerate(self._pairs(student, sequence.masked()), start=1):
+        given = sequence.masked() if self.sequential or self.with_given else sequence.masked().ends()
+        plans = self._plans(learner, given, workspace or Workspace())
+        if self.transport is not None:
+            given = given.each(self.transport.sampled)  # what the plans join: of large domains a sample
+        labels = given.source.codes(learner.classes)
+        for number, (labelled, step) in enumerate(self._pairs(student, given), start=1):
             started = time.perf_counter()
             if number > 1:
                 labels = student.logits(labelled).argmax(axis=1)
             before = pseudo_label(student, step.domain.samples, drop_fraction=0.0)
             codes = torch.from_numpy(np.ascontiguousarray(labels, dtype=np.int64)).to(student.device)
             seed = derive_seed(student.seed, name, student.step)
-            trainer.train(Stored(labelled), codes, Stored(step.domain.samples), seed=seed, epochs=self.epochs)
+            plan = plans[number - 1] if plans else None
+            unlabelled = Stored(step.domain.samples)
+            trainer.train(Stored(labelled), codes, unlabelled, seed=seed, epochs=self.epochs, plan=plan)
             # A copy for this step: the trainer's module is trained on in place.
             student = replace(student, module=deepcopy(trainer.module), step=student.step + 1)
             after = student.logits(step.domain.samples).argmax(axis=1)
             records.append(StepRecord.of(number, step, before, after, started))
             if on_step is not None:
                 on_step(records[-1], student)
-        return Adaptation(student, tuple(records))
+        return Adaptation(student, tuple(records), plans)
+
+    def _plans(self, learner: Learner, sequence: DomainSequence, work: Workspace) -> tuple[Plan, ...]:
+        if self.transport is None:
+            return ()
+        domains = work.domains(learner, sequence, feature_space=self.feature_space)
+        return work.coupled(domains, self.transport).plans
 
     def _trainer(self, student: TorchLearner) -> PairedTrainer:
         layer = student.encoder_layer if self.layer is None else self.layer

@@ -22,7 +22,7 @@ class Distortion:
         No plan between the two clouds has a smaller loss: this is proven.
     bound : str
         Where ``lower`` comes from: ``"moments"`` (second moments and distances from the centre, Delon, Desolneux and
-        Salmona) or ``"distances"`` (how all distances are distributed, Memoli's second bound).
+        Salmona), ``"distances"`` (how all distances are distributed, Memoli's second bound) or ``"none"``.
     history : tuple of float
         What was minimised after each exact step, for the start that was best. It never rises.
     start : str

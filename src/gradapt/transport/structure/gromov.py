@@ -48,8 +48,8 @@ _FIRST, _LAST, _STRENGTHS = 3.0, 0.03, 30
 _SWEEPS, _OFF = 10, 1e-3
 # Principal components that the search looks at; the exact steps look at all.
 _COMPONENTS = 100
-# Exact steps, at most, and the relative fall of the objective below which there are no more.
-_STEPS, _FALL = 60, 1e-10
+# The relative fall of the objective below which there are no more exact steps.
+_FALL = 1e-10
 # Costly starts are left after so many steps if their objective is so many times the best.
 _TRIAL, _BEHIND = 2, 1.2
 # Pairs whose gradient is held in the search on the processor.
@@ -76,6 +76,10 @@ class GromovWasserstein:
         The search looks at no more samples than this of each cloud, drawn by their weights; the exact steps at all.
     seed : int
         Draws these samples and the starts after the third.
+    steps : int
+        Exact steps after a search, at most; fewer where the loss stays.
+    bounded : bool
+        Prove a lower bound on the distortion, which is a pass over all distances.
     device : {"auto", "cpu", "cuda"}
     progress : callable, optional
         Called with the stage's name and the share of it that is done.
@@ -95,6 +99,8 @@ class GromovWasserstein:
     starts: int | None = None
     search_samples: int = 2_000
     seed: int = 0
+    steps: int = 60
+    bounded: bool = True
     device: str = "auto"
     progress: Progress | None = field(default=None, repr=False, compare=False)
 
@@ -103,6 +109,8 @@ class GromovWasserstein:
             raise InputError(f"starts must be at least 1, got {self.starts!r}")
         if self.search_samples < 2:
             raise InputError(f"search_samples must be at least 2, got {self.search_samples!r}")
+        if self.steps < 1:
+            raise InputError(f"steps must be at least 1, got {self.steps!r}")
 
     def solve(self, problem: Problem) -> Solution:
         return _solved(problem, self, alpha=1.0)
@@ -119,7 +127,7 @@ class FusedGromovWasserstein:
     ----------
     alpha : float
         Between 0 and 1.
-    starts, search_samples, seed, device, progress
+    starts, search_samples, seed, steps, bounded, device, progress
         As for `GromovWasserstein`.
 
     Examples
@@ -134,13 +142,15 @@ class FusedGromovWasserstein:
     starts: int | None = None
     search_samples: int = 2_000
     seed: int = 0
+    steps: int = 60
+    bounded: bool = True
     device: str = "auto"
     progress: Progress | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.alpha <= 1.0:
             raise InputError(f"alpha must lie in [0, 1], got {self.alpha!r}")
-        GromovWasserstein(self.starts, self.search_samples)
+        GromovWasserstein(self.starts, self.search_samples, steps=self.steps)
 
     def solve(self, problem: Problem) -> Solution:
         return _solved(problem, self, alpha=self.alpha)
@@ -170,7 +180,7 @@ def _best(problem: Problem, settings: _Settings, alpha: float) -> Solution:
     for number, name in enumerate(names):
         moment = _START[name.split()[0]](clouds, settings, number)
         beaten = np.inf if best is None else best[1][-1]
-        entries, history = _descended(clouds, moment, settings.progress, beaten)
+        entries, history = _descended(clouds, moment, settings, beaten)
         if best is None or history[-1] < best[1][-1]:
             best = entries, history, name
         if settings.progress is not None:
@@ -179,7 +189,9 @@ def _best(problem: Problem, settings: _Settings, alpha: float) -> Solution:
         raise InputError("starts must be at least 1")
     entries, history, name = best
     rows, cols, mass = entries
-    bounds = {"moments": clouds.least_loss(), "distances": distance_bound(clouds.first, clouds.second)}
+    bounds = {"none": 0.0}
+    if settings.bounded:
+        bounds = {"moments": clouds.least_loss(), "distances": distance_bound(clouds.first, clouds.second)}
     bound = max(bounds, key=lambda kind: bounds[kind])
     distortion = Distortion(
         value=clouds.in_given_units(clouds.loss(rows, cols, mass)),
@@ -274,9 +286,7 @@ def _joined_axes(clouds: Clouds, signs: Float) -> Any:
     return beside(clouds.first.x, moment)
 
 
-def _descended(
-    clouds: Clouds, moment: Any, progress: Progress | None, best: float
-) -> tuple[Entries, tuple[float, ...]]:
+def _descended(clouds: Clouds, moment: Any, settings: _Settings, best: float) -> tuple[Entries, tuple[float, ...]]:
     """Exact steps while the objective falls; what the last one did not improve is not taken.
 
     A start that is far behind the ``best`` one after some steps, where these are costly, is left.
@@ -284,7 +294,7 @@ def _descended(
     costly = len(clouds.first.x) * len(clouds.second.x) > SMALL_PAIRS
     entries: Entries | None = None
     history: list[float] = []
-    for step in range(_STEPS):
+    for step in range(settings.steps):
         problem, _ = clouds.linearised(moment)
         found = choose_solver(problem).solve(problem)
         candidate = found.rows, found.cols, found.mass
@@ -296,8 +306,8 @@ def _descended(
         moment = clouds.moment(*entries)
         if costly and step + 1 >= _TRIAL and value > _BEHIND * best:
             break
-        if progress is not None:
-            progress("exact steps", (step + 1) / _STEPS)
+        if settings.progress is not None:
+            settings.progress("exact steps", (step + 1) / settings.steps)
     if entries is None:
         raise InputError("no exact step was made")
     return entries, tuple(history)

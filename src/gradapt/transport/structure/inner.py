@@ -8,14 +8,16 @@ squared Euclidean transport problem in one dimension more. No product of two mat
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from gradapt.transport.kernels.arrays import as_double, beside, concatenated, is_tensor, to_numpy
+from gradapt.transport.kernels.arrays import as_double, beside, concatenated, is_tensor, to_numpy, vector
 from gradapt.transport.problem.costs import SquaredEuclidean
 from gradapt.transport.problem.problem import Problem, equal_weights
 from gradapt.transport.solvers.entries import monotone_entries
@@ -54,9 +56,15 @@ class Cloud:
     def mean_radius(self) -> float:
         return float(self.weights @ self.radii)
 
-    @property
+    @cached_property
     def covariance(self) -> Any:
         return self.x.T @ (self.weights[:, None] * self.x)
+
+    @cached_property
+    def spread(self) -> Any:
+        """Covariance of the samples with their squared lengths as one coordinate more."""
+        both = _with_column(self.x, self.radii - self.mean_radius)
+        return both.T @ (self.weights[:, None] * both)
 
     @property
     def mean_square_distance(self) -> float:
@@ -136,8 +144,16 @@ class Clouds:
         w0, w1 = to_numpy(first.weights), to_numpy(second.weights)
         uniform = len(w0) == len(w1) and equal_weights(w0) and equal_weights(w1)
         problem = Problem(left, right, w0, w1, SquaredEuclidean(), uniform)
-        spread = [Cloud.of(side, cloud.weights).covariance for side, cloud in ((left, first), (right, second))]
-        return problem, 2.0 * float((spread[0] * spread[1]).sum()) ** 0.5
+        return problem, 2.0 * self._deviation(pull, radial)
+
+    def _deviation(self, pull: Any, radial: float) -> float:
+        """The deviation of the bilinear form over all pairs: of ``x0' pull x1`` plus ``radial^2`` times the radii."""
+        k0, k1 = pull.shape
+        form = vector(pull, (k0 + 1, k1 + 1), 0.0)
+        form[:k0, :k1] = pull
+        form[k0, k1] = radial**2
+        square = float(((form.T @ self.first.spread @ form) * self.second.spread).sum())
+        return math.sqrt(max(square, 0.0))
 
     def loss(self, rows: Any, cols: Any, mass: Any) -> float:
         """The mean squared difference of distances, in units of ``unit`` squared; 0 where rounding says less."""
@@ -164,7 +180,7 @@ class Clouds:
         """
         first, second = self.first, self.second
         values0, values1 = (
-            np.maximum(np.linalg.eigvalsh(to_numpy(cloud.covariance))[::-1], 0.0) for cloud in (first, second)
+            np.maximum(to_numpy(_eigenpairs(cloud.covariance)[0])[::-1], 0.0) for cloud in (first, second)
         )
         size = min(len(values0), len(values1))
         radii = [to_numpy(values) for cloud in (first, second) for values in (cloud.radii, cloud.weights)]

@@ -1,0 +1,48 @@
+"""Candidates for any sequence: what to try where nobody has said."""
+
+from __future__ import annotations
+
+from gradapt.choice.runs import Candidate
+from gradapt.methods import GOAT, CarriedLabels, GradualSelfTraining, Relabelling, SourceOnly
+from gradapt.paths import Transport
+from gradapt.transport import GromovWasserstein, Mapped, Orthogonal, OwnScale
+
+__all__ = ["standard_candidates"]
+
+# By what the labels of networks are mixed: docs/choice.md.
+_MIXUP = 0.5
+
+
+def standard_candidates(*, networks: bool = False, max_samples: int | None = None) -> dict[str, Candidate]:
+    """The source model, what follows the domains, what carries labels by position, and what carries them by structure.
+
+    Parameters
+    ----------
+    networks : bool
+        Whether the model is a torch network: carried labels are mixed and corrected, and Deep CORAL and CoVi are tried.
+    max_samples : int, optional
+        Plans are made between at most so many samples of each domain.
+
+    Examples
+    --------
+    >>> list(standard_candidates())
+    ['source', 'gradual self-training', 'GOAT', 'carried labels', 'carried by structure']
+    """
+    scaled = Transport(Mapped(OwnScale()), max_samples=max_samples)
+    turned = Transport(Mapped(Orthogonal(), start=GromovWasserstein()), max_samples=max_samples)
+    mixup, mended = (_MIXUP, Relabelling()) if networks else (None, None)
+    found = {
+        "source": Candidate(SourceOnly()),
+        "gradual self-training": Candidate(GradualSelfTraining()),
+        "GOAT": Candidate(GOAT(transport=Transport(max_samples=max_samples))),
+        "carried labels": Candidate(CarriedLabels(scaled, direct=True, joint=True, mixup=mixup)),
+        "carried by structure": Candidate.structural(
+            CarriedLabels(turned, feature_space=False, direct=True, mixup=mixup, relabelling=mended)
+        ),
+    }
+    if networks:
+        from gradapt.methods.baselines import BaselineMethod, CoVi, DeepCoral
+
+        found["Deep CORAL"] = Candidate(BaselineMethod(DeepCoral()))
+        found["CoVi"] = Candidate(BaselineMethod(CoVi(), sequential=True))
+    return found

@@ -1,0 +1,95 @@
+"""`AutoAdaptedClassifier`: several ways to adapt, one argument."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from gradapt import AutoAdaptedClassifier, Domain, DomainSequence
+from gradapt.choice import Chosen, standard_candidates
+from gradapt.datasets.toy import moving_gaussians, rotated_digits
+from gradapt.errors import InputError
+from gradapt.methods import GOAT
+
+PATH = moving_gaussians((0, 1.5), n_samples=150)
+
+
+@pytest.mark.slow
+def test_a_turn_that_no_other_candidate_survives_is_found_by_structure():
+    upright, turned = rotated_digits((0, 90.0))
+    rows = np.random.default_rng(0).permutation(len(upright))
+    half = len(rows) // 2
+    path = DomainSequence([upright.take(rows[:half]), turned.take(rows[half:])])
+    clf = AutoAdaptedClassifier(LogisticRegression(max_iter=300), random_state=0).fit_path(path)
+    before = (clf.source_estimator_.predict(path.target.samples) == path.target.labels).mean()
+    assert clf.choice_.best == "carried by structure"
+    assert clf.score(path.target.samples, path.target.labels) > 0.8 > before + 0.5
+
+
+def test_all_candidates_are_scored_and_the_source_may_stay():
+
+    clf = AutoAdaptedClassifier().fit_path(PATH)
+    known = {*clf.choice_.scores, *clf.choice_.struck, *clf.choice_.failed}
+    assert known == set(standard_candidates())
+    same = DomainSequence([PATH[0], Domain(PATH[0].samples[::-1].copy())])
+    kept = AutoAdaptedClassifier().fit_path(same)
+    assert (kept.predict(PATH[0].samples) == kept.source_estimator_.predict(PATH[0].samples)).mean() > 0.97
+
+
+def test_labels_of_the_target_change_nothing():
+    X, y, domain = PATH.as_samples()
+    first = AutoAdaptedClassifier(random_state=0).fit(X, y, sample_domain=domain)
+    again = AutoAdaptedClassifier(random_state=0).fit(X, np.where(domain == 0, y, 1 - y), sample_domain=domain)
+    assert again.choice_.sentence == first.choice_.sentence
+    np.testing.assert_array_equal(again.predict_proba(X), first.predict_proba(X))
+
+
+def test_without_domains_nothing_is_chosen():
+    X, y, _ = PATH.as_samples()
+    assert AutoAdaptedClassifier().fit(X, y).choice_ is None
+
+
+@pytest.mark.parametrize("estimator", [KNeighborsClassifier(), make_pipeline(StandardScaler(), LogisticRegression())])
+def test_any_classifier_or_pipeline(estimator):
+    clf = AutoAdaptedClassifier(estimator, max_samples=60).fit_path(PATH)
+    assert clf.choice_.best in standard_candidates()
+    assert pickle.loads(pickle.dumps(clf)).choice_.scores == clf.choice_.scores
+    assert clone(clf).max_samples == 60
+
+
+def test_a_table_of_words_and_numbers():
+    pd = pytest.importorskip("pandas")
+    from sklearn.compose import make_column_transformer
+    from sklearn.preprocessing import OneHotEncoder
+
+    rng = np.random.default_rng(0)
+    y = np.arange(240) % 2
+    year = np.repeat([2001, 2002], 120)
+    table = pd.DataFrame({"size": rng.normal(size=240) + 3 * y + (year - 2001), "kind": np.where(y, "a", "b")})
+    table.loc[::9, "kind"] = "c"
+    encode = make_column_transformer((StandardScaler(), ["size"]), (OneHotEncoder(sparse_output=False), ["kind"]))
+    clf = AutoAdaptedClassifier(make_pipeline(encode, LogisticRegression())).fit(table, y, sample_domain=year)
+    assert "carried by structure could not run: domain" in clf.choice_.sentence
+    assert clf.score(table, y) > 0.9
+
+
+def test_networks_try_more():
+    pytest.importorskip("torch")
+    from gradapt import TorchClassifier
+
+    clf = AutoAdaptedClassifier(TorchClassifier(epochs=3, device="cpu"), random_state=0).fit_path(PATH)
+    known = {*clf.choice_.scores, *clf.choice_.struck, *clf.choice_.failed}
+    assert known == set(standard_candidates(networks=True))
+    assert clf.choice_.failed == {}
+
+
+def test_candidates_of_ones_own():
+    clf = AutoAdaptedClassifier(method=Chosen({"two": GOAT(2), "four": GOAT(4)})).fit_path(PATH)
+    assert list(clf.choice_.scores) == ["source", "two", "four"]
+    with pytest.raises(InputError, match="method"):
+        AutoAdaptedClassifier(method="best").fit_path(PATH)
