@@ -318,10 +318,8 @@ def test_comparison_puts_runs_side_by_side(make):
 
 
 def test_the_diagnosis_and_every_remedy_are_on_the_page(result):
-    tried = [
-        {"name": "source", "score": 0.1},
-        {"name": "own <scale>", "score": 0.3, "gain": 0.2, "low": 0.1, "high": 0.3},
-    ]
+    own = {"name": "own <scale>", "score": 0.3, "gain": 0.2, "low": 0.1, "high": 0.3}
+    tried = [{"name": "source", "score": 0.1}, own]
     struck = [{"name": "proportions", "reason": "the rows differ otherwise"}]
     found = {"best": "own <scale>", "tried": tried, "struck": struck, "failed": [{"name": "x", "reason": "no"}]}
     diagnosis = {"kind": "features move by themselves", "reasons": ["3 of 4 features move", "cannot be seen <b>"]}

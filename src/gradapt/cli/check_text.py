@@ -11,6 +11,10 @@ from gradapt.cli.text import printable, text_table
 __all__ = ["accuracy_line", "check_text", "show_warnings"]
 
 
+# More classes than this are counted.
+_MOST_CLASSES = 5
+
+
 def check_text(summary: dict[str, Any]) -> str:
     """Verdict and diagnosis with their reasons, every step, the old model's estimate, and what was left out.
 
@@ -31,6 +35,10 @@ def check_text(summary: dict[str, Any]) -> str:
     header = ["step", "shift", "/ margin", "jumped", "crossing", "old %", "new %"]
     rows = [_row(*parts) for parts in zip(summary["steps"], summary["estimated_accuracy"], strict=True)]
     lines += [text_table(header, rows), "", accuracy_line("old model", summary["accuracy"])]
+    shares = list(summary["source_shares"].items())
+    shown = ", ".join(f"{name} {100 * share:.1f} %" for name, share in shares[:_MOST_CLASSES])
+    more = f" and {len(shares) - _MOST_CLASSES} more" if len(shares) > _MOST_CLASSES else ""
+    lines.append(f"classes of the first window, the largest first: {shown}{more}")
     lines += [f"note: {sentence}" for sentence in summary["sampled"]]
     for column in summary["preprocessing"]:
         if column["kind"] in ("dropped", "many categories"):

@@ -92,6 +92,7 @@ def check_summary(checked: Checked) -> dict[str, Any]:
     content = {
         **decision.verdict.to_dict(),
         "accuracy": _estimate(decision.before),
+        "source_shares": _source_shares(checked),
         "diagnosis": _diagnosis(checked),
         "estimated_accuracy": [asdict(domain) for domain in decision.along],
         "sampled": prepared.sampled,
@@ -148,6 +149,14 @@ def _verdict(result: Result) -> dict[str, Any]:
         "reasons": numbers.pop("reasons"),
         "numbers": numbers,
     }
+
+
+def _source_shares(checked: Checked) -> dict[str, float]:
+    """Share of each class among the labelled rows, the largest first."""
+    source, classes = checked.prepared.training.source, checked.source.classes
+    shares = source.one_hot(classes).mean(axis=0)
+    names = [str(bool(name)) if checked.prepared.boolean else str(name) for name in classes]
+    return {names[place]: float(shares[place]) for place in np.argsort(-shares, kind="stable")}
 
 
 def _diagnosis(checked: Checked) -> dict[str, Any]:
