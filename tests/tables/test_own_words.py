@@ -123,7 +123,7 @@ def test_given_proportions_are_used_and_told():
 )
 def test_every_class_needs_a_share(shares):
     with pytest.raises(InputError, match="each class once"):
-        adapt_frame(jumped(), Settings(**SETTINGS, proportions=tuple(shares.items())))
+        adapt_frame(jumped(), Settings(**SETTINGS, proportions=shares))
 
 
 def test_proportions_belong_to_the_default_method():

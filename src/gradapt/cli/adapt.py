@@ -96,4 +96,4 @@ def _text(summary: dict[str, Any], out: Path) -> str:
         lines.append(f"labels of some rows would tell more: gradapt label {out} --budget 50 -o rows.csv")
     lines.append(f"kept: {summary['kept']} model; {summary['kept_reason']}")
     lines.append(f"report: {out / 'report.html'}")
-    return "\n".join(printable(line) for line in lines)
+    return "\n".join(printable(line) for block in lines for line in block.split("\n"))
