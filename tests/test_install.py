@@ -36,7 +36,13 @@ NEVER_IMPORTED = {
 # Subpackages that must work with the core alone, and what in them is set apart because it needs an extra.
 CORE_PARTS = ("domains", "transport", "paths", "methods", "learners", "estimators", "choice", "trust", "theory")
 CORE_FILES = ("__init__", "checks", "errors", "extras", "files", "seeds")
-NEEDS_TORCH = ("methods/pretrained_encoder", "methods/baselines/", "learners/torch_", "estimators/baseline_classifiers")
+NEEDS_TORCH = (
+    "methods/pretrained_encoder",
+    "methods/baselines/",
+    "learners/torch_",
+    "estimators/baseline_classifiers",
+    "theory/layer_norms",
+)
 
 
 def distribution(requirement: str) -> str:

@@ -265,6 +265,7 @@ def test_predictions_carry_the_estimate_and_the_card_the_verdict(tmp_path, resul
     written = pd.read_parquet(tmp_path / "RUN" / "predictions.parquet")
     assert written["estimated_accuracy"].iloc[0] == result.decision.after.value
     assert (written["estimated_accuracy_low"] <= written["estimated_accuracy_high"]).all()
+    assert written["estimated_accuracy_reliable"].iloc[0] == result.decision.after.reliable
     card = (tmp_path / "RUN" / "MODEL_CARD.md").read_text()
     assert "**adapt**" in card
     assert "| u | number |" in card

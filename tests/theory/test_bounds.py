@@ -138,6 +138,7 @@ def test_derived_constants_by_hand():
             "weight_norm": 1.0,
             "complexity": 6 * sqrt(4 * pi) * 2 * 0.5 * 0.75 * 7,
             "confidence": 2 * sqrt(8),
+            "proven": True,
         }
     )
 
@@ -154,12 +155,21 @@ def test_network_bound_by_hand():
 
 def test_sequential_complexities_by_hand():
     assert theory.linear_sequential_rademacher(25, LinearModels(2, 3)).total == pytest.approx(1.2)
-    network = theory.network_sequential_rademacher(25, 3, model_lipschitz=2, constant=0.5)
-    assert network.total == pytest.approx(0.5 * 2 * log(25) ** 3 / 5)
+    networks = theory.NormBoundedNetworks((2.0, 1.5), 7, data_norm=0.5)
+    network = theory.network_sequential_rademacher(25, networks)
+    assert dict(network.terms) == pytest.approx(
+        {"rounding": 1.5 / 5, "covering": 1.5 * sqrt(2 * 7 * log(1 + 2 * 2 * 5) / 25)}
+    )
+    losses = theory.network_sequential_rademacher(25, networks, loss_lipschitz=0.1, loss_bound=0.2)
+    assert dict(losses.terms) == pytest.approx(
+        {"rounding": 0.1 * 1.5 / 5, "covering": 0.2 * sqrt(2 * 7 * log(21) / 25)}
+    )
+    with pytest.raises(InputError, match="one number per layer, got none"):
+        theory.NormBoundedNetworks((), 7)
     loss = theory.loss_sequential_rademacher(0.1, 25, loss_lipschitz=2, constant=3)
     assert loss.total == pytest.approx(3 * 2 * log(25) ** 1.5 * 0.1)
     # The logarithm counts as at least 1.
-    assert theory.network_sequential_rademacher(1, 5).total == 1.0
+    assert theory.loss_sequential_rademacher(0.1, 1).total == pytest.approx(0.1)
     assert log(e) == 1.0
 
 

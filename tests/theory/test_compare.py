@@ -8,6 +8,7 @@ from gradapt.theory import (
     ComparedModels,
     FixedLength,
     FixedShift,
+    Kind,
     LinearModels,
     NetworkConstants,
     compare_bounds,
@@ -60,9 +61,33 @@ def test_plot_marks_the_optima():
     table = compare_bounds(0.02, FixedLength(0.5), 1_000)
     axes = table.plot()
     labels = [line.get_label() for line in axes.get_lines()]
-    assert {"exponential", "multiplicative", "linear", "simplified"} <= set(labels)
+    assert {"exponential", "multiplicative", "naive", "derived", "linear (order)", "simplified (order)"} <= set(labels)
     assert axes.get_yscale() == "log"
     assert table.plot(axes) is axes
+
+
+def test_standings_and_the_smallest_bound_are_shown():
+    models = ComparedModels(linear=LinearModels(0.9))
+    table = compare_bounds(0.02, FixedLength(1.0), 10**6, models, largest_n_steps=12)
+    kinds = {name: standing.kind.value for name, standing in table.standings.items()}
+    assert kinds == {
+        "exponential": "guarantee",
+        "multiplicative": "guarantee",
+        "naive": "guarantee",
+        "derived": "guarantee",
+        "linear": "order",
+        "simplified": "order",
+    }
+    # With many steps the doubling at each of them costs more than the whole path does.
+    best = table.smallest()
+    assert best[0] == "multiplicative"
+    assert best[-1] == "naive"
+    assert "derived" not in best
+    assert set(table.smallest(Kind.ORDER)) <= {"linear", "simplified"}
+    assert table.smallest(None)[-1] == "simplified"
+    text = str(table).splitlines()
+    assert text[1].endswith("multiplicative")
+    assert "linear: order, not a guarantee" in str(table)
 
 
 def test_plot_leaves_out_what_is_infinite():

@@ -30,13 +30,14 @@ def truth(view, sequence, learner, number):
     return float(np.mean(predicted == sequence[number].labels))
 
 
-def noisy_gaussians(seed=0, n=1500, d=2, overlap=1.0):
-    """Two overlapping Gaussians that do not move: every estimator should find the accuracy."""
+def noisy_gaussians(seed=0, n=1500, d=2, overlap=1.0, move=0.0):
+    """Two overlapping Gaussians, which do not move unless they are told to."""
     rng = np.random.default_rng(seed)
     domains = []
     for name in ("a", "b"):
         labels = rng.integers(0, 2, n)
         samples = overlap * rng.normal(size=(n, d)) + 2.0 * labels[:, None] * np.eye(d)[0]
+        samples[:, 1] += move * (name == "b")
         domains.append(Domain(samples, labels=labels, name=name))
     return DomainSequence(domains)
 
@@ -95,13 +96,67 @@ def test_carried_labels_within_five_points_on_digits():
 
 def test_carried_labels_know_when_they_cannot_be_relied_on():
     # Twenty features of noise bury the one that separates the classes: plans match the noise.
-    sequence = noisy_gaussians(n=400, d=30, overlap=1.2)
+    sequence = noisy_gaussians(n=400, d=30, overlap=1.2, move=1.5)
     view = PathView.of(sequence, LogisticRegression())
     prepared = CarriedAgreement().prepare(view)
     assert prepared.expected_error > 0.1
     assert not prepared.reliable
     chosen = CarriedOrAgreement(agreement=Agreement(2)).prepare(view)
-    assert chosen.estimate(view.learner, 1, adapted=False).method == "agreement"
+    guess = chosen.estimate(view.learner, 1, adapted=False)
+    assert guess.method == "agreement"
+    assert not guess.reliable
+
+
+def test_where_nothing_moves_the_held_out_rows_speak():
+    # Carried labels fail here; the source itself says what the accuracy is.
+    sequence = noisy_gaussians(n=400, d=30, overlap=1.2)
+    view = PathView.of(sequence, LogisticRegression())
+    guess = CarriedOrAgreement(agreement=Agreement(2)).prepare(view).estimate(view.learner, 1, adapted=False)
+    assert guess.method == "held-out source rows"
+    assert guess.reliable
+    assert guess.low <= truth(view, sequence, view.learner, 1) <= guess.high
+
+
+def dialed(seed, move=0.0, n=400, shares=(0.5, 0.42, 0.34, 0.25)):
+    """Proportions that drift from a half to a quarter, while the classes stay or move."""
+    rng = np.random.default_rng(seed)
+    domains = []
+    for number, share in enumerate(shares):
+        labels = (rng.random(n) < share).astype(int)
+        x = 0.5 * rng.normal(size=(n, 2)) + np.stack([1.8 * labels, np.full(n, move * number)], axis=1)
+        domains.append(Domain(x, labels=labels, name=f"{number}"))
+    return DomainSequence(domains)
+
+
+@pytest.mark.parametrize("move", [0.0, 0.4])
+def test_changing_proportions_are_covered_or_not_called_reliable(move):
+    # Labels carried by plans that conserve the proportions were off by 17 points, and reliable.
+    for seed in range(3):
+        sequence = dialed(seed, move)
+        view = PathView.of(sequence, LogisticRegression(), seed)
+        carried = CarriedAgreement().prepare(view)
+        assert carried.changed(3)
+        assert carried.share_change(3) == pytest.approx(0.25, abs=0.08)
+        alone = carried.estimate(view.learner, 3, adapted=False)
+        assert not alone.reliable
+        assert "proportions seem to have changed" in alone.remark
+        guess = CarriedOrAgreement().prepare(view).estimate(view.learner, 3, adapted=False)
+        assert guess.low <= truth(view, sequence, view.learner, 3) <= guess.high or not guess.reliable
+        assert guess.reliable == (move == 0.0)
+
+
+def test_proportions_that_stay_are_not_called_changed():
+    for make in (moving_gaussians, rotating_moons):
+        view = PathView.of(make(seed=1), SVC(), 1)
+        carried = CarriedAgreement().prepare(view)
+        assert not any(carried.changed(number) for number in range(1, 4))
+
+
+def test_a_step_too_large_lowers_reliable():
+    view = PathView.of(moving_gaussians((0, 1.0)), LogisticRegression())
+    guess = CarriedOrAgreement().prepare(view).estimate(view.learner, 1, adapted=False)
+    assert not guess.reliable
+    assert "is too large for this model" in guess.remark
 
 
 def test_carried_labels_come_first():

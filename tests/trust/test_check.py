@@ -14,7 +14,7 @@ from sklearn.svm import SVC
 from gradapt.datasets.toy import moving_gaussians, rotated_digits
 from gradapt.domains import Domain, DomainSequence
 from gradapt.errors import InputError
-from gradapt.trust import Advice, LabelledPoints, ProportionShift, StepCheck, check, measure_step
+from gradapt.trust import Advice, LabelledPoints, ProportionShift, SameLaw, StepCheck, check, measure_step
 from gradapt.trust.proportions import black_box_proportions, expectation_maximisation
 from gradapt.trust.verdict import advise
 
@@ -24,8 +24,13 @@ DIALED = ProportionShift((0.5, 0.5), (0.9, 0.1), (0.9, 0.1), 0.4, 0.05)
 FAR = replace(CALM, before="source", ratio=3.0, drift=9.0, jumped=0.9)
 
 
-def verdict(*steps, from_source=(FAR,), proportions=(STILL,), detour=1.5):
-    return advise(tuple(steps), tuple(from_source), 0.3, tuple(proportions), detour)
+MOVED = SameLaw(0.005, 0.005, (0.5, 0.5))
+DIALED_ONLY = SameLaw(0.005, 0.6, (0.9, 0.1))
+SAME = SameLaw(0.4, 0.5, (0.5, 0.5))
+
+
+def verdict(*steps, from_source=(FAR,), laws=(MOVED,), proportions=(STILL,), detour=1.5):
+    return advise(tuple(steps), tuple(from_source), tuple(laws), tuple(proportions), detour)
 
 
 def test_calm_steps_are_adapted_along():
@@ -42,6 +47,8 @@ def test_a_large_step_with_a_clean_plan_asks_for_domains():
     assert answer.advice is Advice.GENERATE
     assert answer.where == ("1999", "2009")
     assert "1.6 times its margin" in answer.reasons[0]
+    # The sentence tells what the decision looked at: mass across classes beyond noise, not all of it.
+    assert "20 % of the plan's mass joins different classes beyond the 10 % that noise gives" in answer.reasons[0]
     assert not answer.trusted
 
 
@@ -59,14 +66,34 @@ def test_jumping_proportions_in_a_moving_step_ask_for_labels():
     assert verdict(replace(CALM, proportion_change=0.4)).advice is Advice.GET_LABELS
 
 
+@pytest.mark.parametrize("change", [{"jumped": 0.27}, {"proportion_change": 0.32}])
+def test_a_large_step_does_not_hide_what_no_path_can_mend(change):
+    answer = verdict(replace(CALM, ratio=1.6, crossing=0.3, **change))
+    assert answer.advice is Advice.GET_LABELS
+    assert f"{100 * next(iter(change.values())):.0f} % of the samples" in answer.reasons[0]
+
+
+def test_the_worst_class_decides():
+    # A typical class moves by an eighth of its margin; four of ten go most of the way to their neighbours.
+    answer = verdict(replace(CALM, ratio=0.12, worst_ratio=1.5, worst_class="7"))
+    assert answer.advice is Advice.GENERATE
+    assert "the class '7' moves by 1.5 times its margin (a typical one by 0.1)" in answer.reasons[0]
+    calm = verdict(replace(CALM, ratio=0.12, worst_ratio=0.8, worst_class="7"))
+    assert calm.advice is Advice.ADAPT
+    assert "0.12 of its margin and the class '7' by 0.80" in calm.reasons[0]
+
+
 def test_classes_that_stay_are_not_adapted_to():
-    stays = replace(FAR, ratio=0.1, drift=0.01, jumped=0.0)
-    dialed = verdict(CALM, from_source=(stays,), proportions=(DIALED,))
+    dialed = verdict(CALM, laws=(DIALED_ONLY,), proportions=(DIALED,))
     assert dialed.advice is Advice.DO_NOT_ADAPT
     assert "only their proportions move (by 40 %" in dialed.reasons[0]
-    quiet = verdict(CALM, from_source=(stays,))
+    quiet = verdict(CALM, laws=(SAME,))
     assert quiet.advice is Advice.DO_NOT_ADAPT
     assert "sampling noise" in quiet.reasons[0]
+    # Sure, but too small to be worth following.
+    little = replace(FAR, ratio=0.1, drift=0.01, jumped=0.0, worst_ratio=0.3)
+    assert verdict(CALM, from_source=(little,)).advice is Advice.DO_NOT_ADAPT
+    assert verdict(CALM, from_source=(replace(little, worst_ratio=1.2),)).advice is Advice.ADAPT
 
 
 def test_remarks_on_uneven_steps_and_detours():
@@ -127,6 +154,34 @@ def test_jumpers_are_counted(rng):
     step = measured(x0, c0, x1, c1, 2)
     assert 0.1 < step.jumped < 0.3
     assert measured(x0, c0, *two_classes(rng, n=600), 2).jumped == 0.0
+
+
+def test_what_moves_along_has_not_jumped(rng):
+    # Everything moves by four spreads: far from where it was, and not from nowhere.
+    x0, c0 = two_classes(rng, n=600)
+    x1, c1 = two_classes(rng, n=600, move=20.0)
+    step = measured(x0, c0, x1, c1, 2)
+    assert step.jumped == 0.0
+    assert step.worst_ratio > 1
+
+
+def test_a_class_that_takes_the_place_of_another_is_seen_along_the_plan(rng):
+    # Three classes in a row move by their spacing: by labels the middle has not moved at all.
+    codes = rng.integers(0, 3, 600)
+    x0 = rng.normal(size=(600, 2)) * 0.3 + np.stack([6.0 * codes, np.zeros(600)], axis=1)
+    x1 = rng.permutation(x0) + np.array([6.0, 0.0])
+    labels = np.clip(np.round(x1[:, 0] / 6.0), 0, 2).astype(int)
+    step = measured(x0, codes, x1, labels, 3)
+    assert step.class_shifts[1] < 1.0
+    assert step.worst_ratio > 1.5
+    # By labels a third of the samples changed class; the groups around the moved means have not.
+    assert step.proportion_change < 0.1
+
+
+def test_proportions_are_counted_by_groups_as_well(rng):
+    codes = (rng.random(600) < 0.5).astype(int), (rng.random(600) < 0.15).astype(int)
+    x = [rng.normal(size=(600, 2)) * 0.5 + np.stack([8.0 * c, np.zeros(600)], axis=1) for c in codes]
+    assert measured(x[0], codes[0], x[1] + np.array([0.0, 1.0]), codes[1], 2).proportion_change > 0.25
 
 
 def test_crossing_mass_of_swapped_classes(rng):
@@ -218,7 +273,8 @@ def test_numbers_behind_the_verdict():
     assert answer.steps[1].before == "0.5"
     assert answer.from_source[1].before == "0"
     assert 0.5 < answer.detour < 2
-    assert answer.noise_drift >= 0
+    assert [law.same for law in answer.laws] == [False, False]
+    assert all(step.worst_ratio >= step.ratio for step in answer.steps)
 
 
 @pytest.mark.slow

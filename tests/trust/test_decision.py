@@ -21,6 +21,7 @@ from gradapt.trust import (
     CarriedOrAgreement,
     Gate,
     Keep,
+    PairedGain,
     PathView,
     ThresholdedConfidence,
     assess,
@@ -29,9 +30,12 @@ from gradapt.trust import (
     lost_class,
 )
 from gradapt.trust.decision import decided
+from gradapt.trust.gain import Compared, unpaired
 
 CLASSES = np.array([0, 1])
 GOOD, BETTER = AccuracyEstimate(0.8, 0.7, 0.9, "x"), AccuracyEstimate(0.9, 0.8, 1.0, "x")
+UP = Compared(GOOD, BETTER, PairedGain(0.1, 0.05, 0.15))
+DOWN = Compared(BETTER, GOOD, PairedGain(-0.1, -0.15, -0.05))
 
 
 def trained(sequence, labels=None, domain=0):
@@ -54,17 +58,64 @@ def calm(gradual):
 
 @pytest.mark.parametrize("advice", [Advice.DO_NOT_ADAPT, Advice.GET_LABELS])
 def test_the_verdict_has_a_veto(calm, advice):
-    kept, reasons = decided(replace(calm, advice=advice), GOOD, BETTER, None, Keep.BETTER)
+    kept, reasons = decided(replace(calm, advice=advice), UP, None, Keep.BETTER)
     assert kept == "source"
     assert reasons[0] == f"the check advises: {advice.value}"
     assert "80.0 % before and 90.0 % after" in reasons[-1]
+    assert "on the same rows +10.0 points (+5.0 .. +15.0)" in reasons[-1]
 
 
 def test_then_a_lost_class_then_the_estimates(calm):
-    assert decided(calm, GOOD, BETTER, "lost", Keep.BETTER)[0] == "source"
-    assert decided(calm, GOOD, BETTER, None, Keep.BETTER)[0] == "adapted"
-    assert decided(calm, BETTER, GOOD, None, Keep.BETTER)[0] == "source"
-    assert decided(calm, GOOD, None, None, Keep.BETTER) == ("source", ("no adaptation was asked for",))
+    assert decided(calm, UP, "lost", Keep.BETTER)[0] == "source"
+    assert decided(calm, UP, None, Keep.BETTER)[0] == "adapted"
+    assert decided(calm, DOWN, None, Keep.BETTER)[0] == "source"
+    assert decided(calm, None, None, Keep.BETTER) == ("source", ("no adaptation was asked for",))
+
+
+def test_an_unreliable_gain_must_be_settled(calm):
+    close = replace(UP, gain=PairedGain(0.1, -0.01, 0.21))
+    assert decided(calm, close, None, Keep.BETTER)[0] == "adapted"
+    doubtful = replace(close, after=replace(BETTER, reliable=False))
+    kept, reasons = decided(calm, doubtful, None, Keep.BETTER)
+    assert kept == "source"
+    assert reasons[-1].endswith("not settled by more than sampling error")
+    assert decided(calm, replace(doubtful, gain=UP.gain), None, Keep.BETTER)[0] == "adapted"
+
+
+@pytest.mark.parametrize("n_noise", [0, 30])
+def test_a_model_does_not_beat_itself(n_noise):
+    # With noise in thirty columns carried labels fail and agreement takes their place.
+    rng = np.random.default_rng(0)
+    path = moving_gaussians((0, 0.6), n_samples=300)
+    path = DomainSequence(
+        Domain(np.hstack([d.samples, 3.0 * rng.normal(size=(len(d), n_noise))]), labels=d.labels, name=d.name)
+        for d in path
+    )
+    source = trained(path)
+    decision = Gate().decide(path, source, source)
+    assert (decision.gain.value, decision.gain.low, decision.gain.high) == (0.0, 0.0, 0.0)
+    assert decision.after.value == decision.before.value
+
+
+def test_the_gain_counts_the_rows_on_which_the_models_differ(gradual):
+    source, adapted = trained(gradual), trained(gradual, domain=2)
+    view = PathView.of(gradual, LogisticRegression())
+    decision = assess(view, source, adapted)
+    assert decision.gain.value == pytest.approx(decision.after.value - decision.before.value)
+    apart = unpaired(decision.before, decision.after)
+    # Two estimates that do not share their rows would be far less sure.
+    assert decision.gain.high - decision.gain.low < 0.5 * (apart.high - apart.low)
+
+
+def test_a_verdict_that_asks_for_domains_and_gets_none_says_so():
+    jump = moving_gaussians((0, 2.0))
+    source, adapted = trained(jump), trained(jump, domain=1)
+    without = Gate().decide(jump, source, adapted)
+    assert without.verdict.advice is Advice.GENERATE
+    assert "the check asks for domains generated between 0 -> 2, and none was generated" in without.reasons
+    assert not any(
+        "none was generated" in reason for reason in Gate().decide(jump, source, adapted, n_generated=2).reasons
+    )
 
 
 def test_the_veto_reaches_every_gate():

@@ -28,11 +28,11 @@ def check_text(summary: dict[str, Any]) -> str:
     lines += [f"  - {reason}" for reason in summary["reasons"]]
     diagnosis = summary["diagnosis"]
     lines += ["", f"diagnosis: {diagnosis['kind']}", *(f"  - {reason}" for reason in diagnosis["reasons"])]
+    lines += ["", "shift / margin: of a typical class and of the worst; across: plan's mass between different classes;"]
     lines += [
-        "",
-        "estimated accuracy of the old model (old), and after plain gradual self-training (new); ?: not reliable:",
+        "accuracy of the old model and after plain gradual self-training: estimates with intervals, ? not reliable"
     ]
-    header = ["step", "shift", "/ margin", "jumped", "crossing", "old %", "new %"]
+    header = ["step", "shift", "/ margin", "jumped", "across", "old %", "new %"]
     rows = [_row(*parts) for parts in zip(summary["steps"], summary["estimated_accuracy"], strict=True)]
     lines += [text_table(header, rows), "", accuracy_line("old model", summary["accuracy"])]
     shares = list(summary["source_shares"].items())
@@ -66,7 +66,7 @@ def _row(step: dict[str, Any], accuracy: dict[str, Any]) -> list[str]:
     return [
         f"{step['before']} -> {step['after']}",
         _number(step["shift"], ".3g"),
-        _number(step["ratio"], ".2f"),
+        f"{_number(step['ratio'], '.1f')}-{_number(step['worst_ratio'], '.1f')}",
         f"{100 * step['jumped']:.0f} %",
         f"{100 * step['crossing']:.0f} %",
         _interval(accuracy["before"]),
@@ -79,5 +79,5 @@ def _number(value: float | None, form: str) -> str:
 
 
 def _interval(guess: dict[str, Any]) -> str:
-    doubt = "" if guess["reliable"] else "?"
-    return f"{100 * guess['value']:.0f}{doubt} ({100 * guess['low']:.0f}..{100 * guess['high']:.0f})"
+    to = "-" if guess["reliable"] else "?"
+    return f"{100 * guess['value']:.0f} ({100 * guess['low']:.0f}{to}{100 * guess['high']:.0f})"

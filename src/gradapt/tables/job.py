@@ -171,7 +171,8 @@ def _decision(checked: Checked, adaptation: Adaptation, choice: Choice, students
     if choice.fit is not None:
         after = choice.fit.accuracy
     reasons = (choice.sentence, *decision.reasons)
-    return replace(decision, before=before, after=after, lost=None, kept="adapted", reasons=reasons, compared=True)
+    told = replace(decision, before=before, after=after, lost=None, gain=None, reasons=reasons)
+    return replace(told, kept="adapted", compared=True)
 
 
 def _adapted(

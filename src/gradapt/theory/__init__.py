@@ -6,8 +6,16 @@ Every function cites the statement it computes. Shifts of a sequence of domains 
 
 from gradapt.theory.assumptions import Assumptions, LinearModels, Sampling
 from gradapt.theory.bound import Bound
+from gradapt.theory.checked_assumptions import (
+    InputBound,
+    LabelInvariance,
+    input_bound,
+    label_invariance,
+    largest_loss,
+)
 from gradapt.theory.compare import BoundComparison, ComparedModels, FixedLength, FixedShift, compare_bounds
 from gradapt.theory.complexity import (
+    NormBoundedNetworks,
     linear_sequential_rademacher,
     loss_sequential_rademacher,
     network_sequential_rademacher,
@@ -21,6 +29,7 @@ from gradapt.theory.optimal_steps import OptimalSteps, StepConstants, optimal_st
 from gradapt.theory.path_terms import PathLength, path_length_inequality
 from gradapt.theory.shifted_error import error_difference
 from gradapt.theory.stability import naive_bound, self_training_stability
+from gradapt.theory.standing import Kind, Standing, guarantee, heuristic, order
 
 __all__ = [
     "Assumptions",
@@ -29,14 +38,19 @@ __all__ = [
     "ComparedModels",
     "FixedLength",
     "FixedShift",
+    "InputBound",
+    "Kind",
+    "LabelInvariance",
     "LinearModels",
     "Lipschitz",
     "NetworkConstants",
+    "NormBoundedNetworks",
     "OptimalSteps",
     "PathErrors",
     "PathLength",
     "Sampling",
     "Side",
+    "Standing",
     "StepConstants",
     "compare_bounds",
     "compose",
@@ -45,10 +59,15 @@ __all__ = [
     "distance_to_last",
     "error_difference",
     "generalisation_bound",
+    "guarantee",
+    "heuristic",
+    "input_bound",
     "kumar_exponential",
     "kumar_factor",
     "kumar_path",
     "kumar_step",
+    "label_invariance",
+    "largest_loss",
     "linear_lipschitz",
     "linear_sequential_rademacher",
     "loss_sequential_rademacher",
@@ -60,6 +79,7 @@ __all__ = [
     "network_sequential_rademacher",
     "network_upper",
     "optimal_steps",
+    "order",
     "path_length_inequality",
     "self_training_stability",
     "simplified_bound",

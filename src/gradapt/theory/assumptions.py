@@ -6,8 +6,21 @@ from dataclasses import dataclass
 from math import log, sqrt
 
 from gradapt.theory.numbers import check_non_negative, check_positive
+from gradapt.theory.standing import Standing, guarantee, order
 
-__all__ = ["ONES", "ONE_STEP", "UNIT_BALL", "Assumptions", "LinearModels", "Sampling"]
+__all__ = [
+    "BOUNDED",
+    "FITS",
+    "JOINT_SHIFT",
+    "LIPSCHITZ_LOSS",
+    "LIPSCHITZ_MODEL",
+    "ONES",
+    "ONE_STEP",
+    "UNIT_BALL",
+    "Assumptions",
+    "LinearModels",
+    "Sampling",
+]
 
 
 @dataclass(frozen=True)
@@ -112,10 +125,25 @@ class Sampling:
         """``c * M * sqrt(log(2 / delta) / n)``."""
         return self.confidence_factor * loss_bound * sqrt(log(2.0 / delta) / n_samples)
 
+    def standing(self, proven: Sampling, delta: float, *assumptions: str) -> Standing:
+        """A guarantee where no factor is below that of the proof, an order elsewhere."""
+        if self.complexity_factor >= proven.complexity_factor and self.confidence_factor >= proven.confidence_factor:
+            return guarantee(*assumptions, probability=1.0 - delta)
+        return order(
+            f"factors {self.complexity_factor:.4g} and {self.confidence_factor:.4g} below the proof's "
+            f"{proven.complexity_factor:.4g} and {proven.confidence_factor:.4g}"
+        )
+
     def named(self) -> dict[str, float]:
         """The factors under the names used in a `Bound`."""
         return {"complexity factor": self.complexity_factor, "confidence factor": self.confidence_factor}
 
+
+LIPSCHITZ_MODEL = "every model is R-Lipschitz"
+LIPSCHITZ_LOSS = "the loss is rho-Lipschitz in both arguments (the 0-1 error is not)"
+JOINT_SHIFT = "the shift is that of samples and labels together"
+BOUNDED = "the loss lies in [0, M] and the Rademacher complexity of the class is at most B / sqrt(n)"
+FITS = "each student reproduces its teacher's answers on its n independent samples"
 
 # Defaults of the bounds: every constant 1, and the factors of one step of self-training.
 ONES = Assumptions()

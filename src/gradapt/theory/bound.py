@@ -7,7 +7,11 @@ from dataclasses import dataclass, field
 from math import isfinite
 from types import MappingProxyType
 
+from gradapt.theory.standing import Kind, Standing, heuristic
+
 __all__ = ["Bound"]
+
+UNVOUCHED = heuristic("nobody has said what it rests on")
 
 
 @dataclass(frozen=True)
@@ -22,31 +26,39 @@ class Bound:
         The addends, in the order of the formula.
     constants : mapping of str to float
         Every constant that went in, those hidden by O(.) among them.
-    probability : float
-        Least probability with which the bound holds, over the draw of the samples.
+    standing : Standing
+        What the bound promises; a bound that nobody vouched for is a heuristic.
 
     Examples
     --------
-    >>> bound = Bound("Lemma 0", {"shift": 0.25, "noise": 0.5}, {"rho": 1.0}, probability=0.95)
-    >>> bound.total, bound["shift"], bound.vacuous()
-    (0.75, 0.25, False)
+    >>> from gradapt.theory.standing import guarantee
+    >>> vouched = guarantee("the samples are drawn independently", probability=0.95)
+    >>> bound = Bound("Lemma 0", {"shift": 0.25, "noise": 0.5}, {"rho": 1.0}, vouched)
+    >>> bound.total, bound["shift"], bound.vacuous(), bound.probability
+    (0.75, 0.25, False, 0.95)
     >>> print(bound)
-    Lemma 0 (holds with probability at least 0.95)
+    Lemma 0 (guarantee with probability at least 0.95)
       shift      0.25
       noise       0.5
       total      0.75
       with rho = 1
+      if the samples are drawn independently
     """
 
     statement: str
     terms: Mapping[str, float]
     constants: Mapping[str, float] = field(default_factory=dict)
-    probability: float = 1.0
+    standing: Standing = UNVOUCHED
 
     def __post_init__(self) -> None:
         # Read-only copies: a bound that was handed out cannot change behind its total.
         object.__setattr__(self, "terms", MappingProxyType({name: float(v) for name, v in self.terms.items()}))
         object.__setattr__(self, "constants", MappingProxyType({name: float(v) for name, v in self.constants.items()}))
+
+    @property
+    def probability(self) -> float | None:
+        """Least probability with which the bound holds; None where it is no guarantee."""
+        return self.standing.probability
 
     @property
     def total(self) -> float:
@@ -63,9 +75,8 @@ class Bound:
     def __str__(self) -> str:
         width = max(len("total"), *(len(name) for name in self.terms)) + 2
         rows = [f"  {name:<{width}}{value:>8.4g}" for name, value in {**self.terms, "total": self.total}.items()]
-        head = self.statement
-        if self.probability < 1.0:
-            head += f" (holds with probability at least {self.probability:g})"
         if self.constants:
             rows.append("  with " + ", ".join(f"{name} = {value:g}" for name, value in self.constants.items()))
-        return "\n".join([head, *rows])
+        if self.standing.kind is Kind.GUARANTEE:
+            rows += [f"  if {assumption}" for assumption in self.standing.assumptions]
+        return "\n".join([f"{self.statement} ({self.standing})", *rows])

@@ -10,12 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradapt.extras import need
-from gradapt.theory.assumptions import UNIT_BALL, LinearModels
+from gradapt.theory.assumptions import UNIT_BALL, Assumptions, LinearModels
 from gradapt.theory.bound import Bound
 from gradapt.theory.generalisation import ORDERS, NetworkConstants, network_bound
 from gradapt.theory.kumar import kumar_exponential, kumar_path
 from gradapt.theory.numbers import check_count, check_positive
 from gradapt.theory.optimal_steps import AS_PRINTED, StepConstants, simplified_bound
+from gradapt.theory.stability import naive_bound
+from gradapt.theory.standing import Kind, Standing
 
 __all__ = ["BoundComparison", "ComparedModels", "FixedLength", "FixedShift", "compare_bounds"]
 
@@ -54,13 +56,32 @@ class BoundComparison:
         Shift of one step for each ``T``.
     curves : dict of str to float array
         ``"exponential"`` (corollary of Kumar et al.), ``"multiplicative"`` (their recursion, never
-        larger), ``"linear"`` (the network form of the generalisation bound) and ``"simplified"``.
-        Infinite where ``R * Delta >= 1`` rules a bound out.
+        larger), ``"naive"`` (one step of self-training applied ``T`` times), ``"derived"`` (the network form with the
+        constants of its proof, never below the naive one), ``"linear"`` (the network form with the constants asked
+        for) and ``"simplified"``. Infinite where ``R * Delta >= 1`` rules a bound out.
+    standings : dict of str to Standing
+        What each of them promises: an order below a guarantee has not beaten it.
     """
 
     n_steps: NDArray[np.int64]
     shifts: NDArray[np.float64]
     curves: dict[str, NDArray[np.float64]]
+    standings: dict[str, Standing]
+
+    def smallest(self, kind: Kind | None = Kind.GUARANTEE) -> tuple[str | None, ...]:
+        """For each ``T`` the name of the smallest bound of a kind, or of all; None where all are infinite."""
+        names = [name for name, standing in self.standings.items() if kind is None or standing.kind is kind]
+        table = np.array([self.curves[name] for name in names]).reshape(len(names), len(self.n_steps))
+        return tuple(names[int(np.argmin(c))] if len(c) and np.isfinite(c).any() else None for c in table.T)
+
+    def __str__(self) -> str:
+        best = self.smallest()
+        lines = ["T".rjust(4) + "".join(name.rjust(16) for name in self.curves) + "  smallest guarantee"]
+        for row, (t, name) in enumerate(zip(self.n_steps, best, strict=True)):
+            cells = "".join(f"{values[row]:16.4g}" for values in self.curves.values())
+            lines.append(f"{t:4d}{cells}  {name or '-'}")
+        lines += [f"{name}: {standing}" for name, standing in self.standings.items()]
+        return "\n".join(lines)
 
     def optimum(self, curve: str = "linear") -> int | None:
         """The ``T`` with the smallest value of a curve; ``None`` where it is infinite throughout."""
@@ -84,7 +105,9 @@ class BoundComparison:
             finite = np.isfinite(values)
             if not finite.any():
                 continue
-            (line,) = axes.plot(self.n_steps[finite], values[finite], label=name)
+            sure = self.standings[name].kind is Kind.GUARANTEE
+            label = name if sure else f"{name} ({self.standings[name].kind.value})"
+            (line,) = axes.plot(self.n_steps[finite], values[finite], "-" if sure else "--", label=label)
             best = self.optimum(name)
             axes.plot(best, values[self.n_steps == best], "o", color=line.get_color())
         axes.axhline(1.0, color="0.6", linewidth=0.8, linestyle=":")
@@ -113,6 +136,12 @@ class ComparedModels:
     n_layers: int = 1
     network: NetworkConstants = ORDERS
     steps: StepConstants = AS_PRINTED
+
+    @property
+    def assumptions(self) -> Assumptions:
+        """What the naive and the derived bound ask of the linear models: a loss of slope and size 1."""
+        radius = self.linear.model_lipschitz
+        return Assumptions(model_lipschitz=radius, model_complexity=self.linear.complexity)
 
 
 _ONE_LAYER = ComparedModels()
@@ -146,27 +175,50 @@ def compare_bounds(
     >>> table = compare_bounds(0.01, FixedLength(0.5), 10_000)
     >>> table.optimum("linear"), table.optimum("exponential"), table.crossing()
     (1, 1, 1)
+    >>> table.smallest()[-1], table.standings["linear"].kind.value
+    ('naive', 'order')
     """
     steps = np.arange(1, check_count(largest_n_steps, "largest_n_steps") + 1)
     shifts = np.array([path.shift(int(t)) for t in steps])
-
-    def exponential(t: int, shift: float) -> Bound:
-        return kumar_exponential(source_error, shift, t, n_samples, models.linear, delta=delta)
-
-    def multiplicative(t: int, shift: float) -> Bound:
-        return kumar_path(source_error, np.full(t, shift), n_samples, models.linear, delta=delta)
-
-    def linear(t: int, shift: float) -> Bound:
-        return network_bound(source_error, shift, t, n_samples, models.n_layers, delta=delta, constants=models.network)
-
-    def simplified(t: int, shift: float) -> Bound:
-        return simplified_bound(t, shift, n_samples, source_error=source_error, constants=models.steps)
-
     small = models.linear.model_lipschitz * shifts < 1.0
     always = np.ones(len(steps), dtype=bool)
-    bounds = ((exponential, small), (multiplicative, small), (linear, always), (simplified, always))
-    curves = {bound.__name__: _curve(bound, steps, shifts, allowed) for bound, allowed in bounds}
-    return BoundComparison(steps, shifts, curves)
+    family = _family(source_error, n_samples, models, delta)
+    curves = {
+        name: _curve(bound, steps, shifts, small if name in _SMALL_STEPS else always) for name, bound in family.items()
+    }
+    standings = {name: bound(1, 0.0).standing for name, bound in family.items()}
+    return BoundComparison(steps, shifts, curves, standings)
+
+
+_SMALL_STEPS = ("exponential", "multiplicative")
+
+
+def _family(
+    source_error: float, n_samples: int, models: ComparedModels, delta: float
+) -> dict[str, Callable[[int, float], Bound]]:
+    """Each bound as a function of the number of steps and of the shift of one of them."""
+
+    def network(constants: NetworkConstants) -> Callable[[int, float], Bound]:
+        return lambda t, shift: network_bound(
+            source_error, shift, t, n_samples, models.n_layers, delta=delta, constants=constants
+        )
+
+    return {
+        "exponential": lambda t, shift: kumar_exponential(
+            source_error, shift, t, n_samples, models.linear, delta=delta
+        ),
+        "multiplicative": lambda t, shift: kumar_path(
+            source_error, np.full(t, shift), n_samples, models.linear, delta=delta
+        ),
+        "naive": lambda t, shift: naive_bound(
+            source_error, np.full(t, shift), n_samples, models.assumptions, delta=delta
+        ),
+        "derived": network(NetworkConstants.derived(models.assumptions)),
+        "linear": network(models.network),
+        "simplified": lambda t, shift: simplified_bound(
+            t, shift, n_samples, source_error=source_error, constants=models.steps
+        ),
+    }
 
 
 def _curve(

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradapt.theory.assumptions import ONES, Assumptions
+from gradapt.theory.assumptions import JOINT_SHIFT, LIPSCHITZ_LOSS, LIPSCHITZ_MODEL, ONES, Assumptions
 from gradapt.theory.bound import Bound
 from gradapt.theory.numbers import check_non_negative, check_shifts, check_simplex
+from gradapt.theory.standing import guarantee
 
 __all__ = ["discrepancy", "discrepancy_bound", "distance_to_last", "minimising_weights"]
 
@@ -73,6 +74,7 @@ def discrepancy_bound(shifts: Any, weights: Any = None, assumptions: Assumptions
         "Lemma 2 (discrepancy bound)",
         {"discrepancy": assumptions.error_lipschitz * float(q @ path)},
         {"rho": assumptions.loss_lipschitz, "R": assumptions.model_lipschitz},
+        guarantee(LIPSCHITZ_MODEL, LIPSCHITZ_LOSS, JOINT_SHIFT),
     )
 
 

@@ -12,6 +12,13 @@ from gradapt.theory.numbers import check_count, check_non_negative, check_probab
 __all__ = ["kumar_exponential", "kumar_factor", "kumar_path", "kumar_step"]
 
 
+_KUMAR = (
+    "linear models with |w| <= R, E|x|^2 <= B^2 and the ramp loss",
+    "each student minimises the empirical ramp loss on n independent samples",
+    "the class proportions do not change, and the shift bounds W_inf of every class",
+)
+
+
 def kumar_factor(shift: float, model_lipschitz: float) -> float:
     """``2 / (1 - R * Delta)``: by how much one step may multiply the ramp loss.
 
@@ -77,7 +84,7 @@ def kumar_step(
             "confidence": sampling.confidence(delta, n),
         },
         {"factor": factor, "R": models.model_lipschitz, "B": models.data_norm, **sampling.named()},
-        1.0 - delta,
+        sampling.standing(ONE_STEP, delta, *_KUMAR),
     )
 
 
@@ -118,7 +125,7 @@ def kumar_path(
         "Kumar et al. 2020, Theorem 3.2 applied T times (multiplicative recursion)",
         carried,
         {"T": len(steps), **constants},
-        1.0 - delta,
+        sampling.standing(ONE_STEP, delta, *_KUMAR),
     )
 
 
@@ -161,5 +168,5 @@ def kumar_exponential(
             "confidence": grown * step["confidence"],
         },
         {"T": n_steps, **step.constants},
-        1.0 - delta,
+        sampling.standing(ONE_STEP, delta, *_KUMAR),
     )

@@ -57,19 +57,23 @@ def linear_lipschitz(coefficients: Any) -> Lipschitz:
 
 
 def margin_lipschitz(coefficients: Any) -> Lipschitz:
-    """Exact constant of the margin between the two best classes of a linear model.
+    """Constant of the margin between the two best classes of a linear model: exact for two, else an upper bound.
 
-    For one row of coefficients this is its norm; for several, the largest norm of a difference
-    of two rows: how fast one class can overtake another.
+    For one row of coefficients this is its norm; for several, the largest norm of a difference of two
+    rows: how fast one class can overtake another. Of three classes or more, the two whose rows differ
+    most need not be the two best anywhere: with scores ``-x``, 0 and ``x`` the margin is ``|x|``, of slope 1, and the
+    bound is 2.
 
-    >>> margin_lipschitz([[3.0, 0.0], [0.0, 4.0]]).value
-    5.0
+    >>> margin_lipschitz([[3.0, 0.0], [0.0, 4.0]])
+    Lipschitz(value=5.0, side=<Side.EXACT: 'exact'>, factors=())
+    >>> margin_lipschitz([[-1.0], [0.0], [1.0]])
+    Lipschitz(value=2.0, side=<Side.UPPER: 'upper'>, factors=())
     """
     matrix = _as_matrix(coefficients)
     if len(matrix) == 1:
         return Lipschitz(float(np.linalg.norm(matrix)))
     differences = matrix[:, None, :] - matrix[None, :, :]
-    return Lipschitz(float(np.linalg.norm(differences, axis=2).max()))
+    return Lipschitz(float(np.linalg.norm(differences, axis=2).max()), Side.EXACT if len(matrix) == 2 else Side.UPPER)
 
 
 def spectral_product(weights: Sequence[Any], activation_lipschitz: float = 1.0) -> Lipschitz:

@@ -7,6 +7,7 @@ from math import ceil, floor, sqrt
 
 from gradapt.theory.bound import Bound
 from gradapt.theory.numbers import check_count, check_non_negative, check_positive
+from gradapt.theory.standing import order
 
 __all__ = ["OptimalSteps", "StepConstants", "optimal_steps", "simplified_bound", "stationary_steps"]
 
@@ -55,6 +56,7 @@ def simplified_bound(
             "estimation": constants.estimation,
             "total samples": constants.total_samples,
         },
+        order("Section 3.4 gives the orders of three terms; logarithms and constants are left out"),
     )
 
 

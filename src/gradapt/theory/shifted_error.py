@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from gradapt.theory.assumptions import ONES, Assumptions
+from gradapt.theory.assumptions import JOINT_SHIFT, LIPSCHITZ_LOSS, LIPSCHITZ_MODEL, ONES, Assumptions
 from gradapt.theory.bound import Bound
 from gradapt.theory.numbers import check_non_negative
+from gradapt.theory.standing import guarantee
 
 __all__ = ["error_difference"]
 
@@ -16,13 +17,19 @@ def error_difference(shift: float, assumptions: Assumptions = ONES) -> Bound:
     ----------
     shift : float
         ``W_p`` of the two *joint* distributions of samples and labels, for any ``p >= 1``.
-        Where the labels given the features do not change (the paper's covariate-shift
-        assumption) the distance of the samples alone serves.
     assumptions : Assumptions
         ``rho`` and ``R`` are used.
 
     Notes
     -----
+    The distance of the samples alone does not serve, not even where the labels given the samples do not
+    change (the paper's covariate shift): move a class of ``x = -0.01, y = -1`` by 0.02 across a boundary at 0 and its
+    labels change by 2 while its samples change by 0.02. It serves with the constant ``rho (R + S)`` where the label
+    is an ``S``-Lipschitz function of the sample.
+
+    The 0-1 error is not a Lipschitz loss: an arbitrarily small move can turn an error of 0 into 1. Use a ramp
+    or a margin, as `gradapt.trust.certificate` does.
+
     The distance on pairs may be ``|x - x'| + |y - y'|``, as in the paper's proof, or the smaller
     Euclidean ``sqrt(|x - x'|^2 + |y - y'|^2)``: the constant ``sqrt(R^2 + 1)`` is the one that
     Cauchy-Schwarz gives for the latter.
@@ -36,4 +43,5 @@ def error_difference(shift: float, assumptions: Assumptions = ONES) -> Bound:
         "Lemma 1 (error difference over shifted domains)",
         {"shift": assumptions.error_lipschitz * check_non_negative(shift, "shift")},
         {"rho": assumptions.loss_lipschitz, "R": assumptions.model_lipschitz},
+        guarantee(LIPSCHITZ_MODEL, LIPSCHITZ_LOSS, JOINT_SHIFT),
     )

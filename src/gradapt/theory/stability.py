@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradapt.theory.assumptions import ONE_STEP, ONES, Assumptions, Sampling
+from gradapt.theory.assumptions import (
+    BOUNDED,
+    FITS,
+    JOINT_SHIFT,
+    LIPSCHITZ_LOSS,
+    LIPSCHITZ_MODEL,
+    ONE_STEP,
+    ONES,
+    Assumptions,
+    Sampling,
+)
 from gradapt.theory.bound import Bound
 from gradapt.theory.numbers import check_count, check_non_negative, check_probability, check_shifts
 
@@ -63,7 +73,7 @@ def self_training_stability(
             **sampling.named(),
             "M": assumptions.loss_bound,
         },
-        1.0 - delta,
+        sampling.standing(ONE_STEP, delta, LIPSCHITZ_MODEL, LIPSCHITZ_LOSS, JOINT_SHIFT, BOUNDED, FITS),
     )
 
 
@@ -100,5 +110,5 @@ def naive_bound(
             "confidence": n_steps * one["confidence"],
         },
         {"T": n_steps, **one.constants},
-        1.0 - delta,
+        sampling.standing(ONE_STEP, delta, *one.standing.assumptions),
     )

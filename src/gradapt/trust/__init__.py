@@ -11,11 +11,15 @@ from gradapt.trust.carried_or_agreement import CarriedOrAgreement
 from gradapt.trust.checking import check
 from gradapt.trust.confidence import ThresholdedConfidence
 from gradapt.trust.decision import Decision, Keep
+from gradapt.trust.gain import PairedGain
 from gradapt.trust.gate import Gate, assess
 from gradapt.trust.lost_class import lost_class
+from gradapt.trust.moves import LabelledPoints
 from gradapt.trust.overlap import Overlap, overlap, rows_to_label
 from gradapt.trust.proportions import ProportionShift
-from gradapt.trust.step_check import LabelledPoints, StepCheck, measure_step
+from gradapt.trust.reweighted import ReweightedSource
+from gradapt.trust.same_law import SameLaw
+from gradapt.trust.step_check import StepCheck, measure_step
 from gradapt.trust.verdict import Advice, Verdict
 from gradapt.trust.view import PathView
 
@@ -32,9 +36,12 @@ __all__ = [
     "Keep",
     "LabelledPoints",
     "Overlap",
+    "PairedGain",
     "PathView",
     "PreparedEstimator",
     "ProportionShift",
+    "ReweightedSource",
+    "SameLaw",
     "StepCheck",
     "ThresholdedConfidence",
     "Verdict",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,11 +11,14 @@ from sklearn.neighbors import NearestNeighbors
 from gradapt.domains import some_rows
 from gradapt.errors import InputError
 from gradapt.learners import Learner
+from gradapt.seeds import derive_seed
 from gradapt.transport import transport
 from gradapt.trust.accuracy import AccuracyEstimate, spread
-from gradapt.trust.overlap import overlapping
+from gradapt.trust.gain import PairedGain, paired_gain
+from gradapt.trust.moves import LabelledPoints, group_change
+from gradapt.trust.overlap import overlapping, rows_to_label
 from gradapt.trust.view import PathView
-from gradapt.trust.weighted import Weights, class_shares, effective_size, mean
+from gradapt.trust.weighted import Weights, class_shares, effective_size, mean, total_variation
 
 __all__ = ["CarriedAgreement", "carry"]
 
@@ -24,6 +27,8 @@ _LARGEST_EXPECTED_ERROR = 0.1
 # Plans conserve the mass of each class; votes need not. A class that keeps less than this share of its mass
 # has been voted away, and a model that lost it as well would seem right everywhere.
 _LEAST_KEPT = 0.1
+# Draws that show how far the proportions of two samples of one law may differ.
+_DRAWS = 400
 
 
 @dataclass(frozen=True)
@@ -145,6 +150,8 @@ class _Prepared:
     source_accuracy: float
     source_noise: float
     source_agreement: float
+    # Measured when first asked for; the source does not differ from itself.
+    share_changes: dict[int, float] = field(default_factory=lambda: {0: 0.0})
 
     @property
     def bias(self) -> float:
@@ -180,6 +187,38 @@ class _Prepared:
         present = source > 0
         return float((voted[present] / source[present]).min())
 
+    def share_change(self, number: int) -> float:
+        """By how much the class proportions seem to differ from the source's, which plans conserve.
+
+        By the student's answers, or by the groups that grow around the carried classes, whichever is less: a student
+        may be wrong about classes that moved, and groups may miss the shape of a class.
+        """
+        view, k = self.view, self.view.n_classes
+
+        if number not in self.share_changes:
+            source = LabelledPoints(view.features(0), view.codes, view.weights(0))
+            here = LabelledPoints(view.features(number), self.labels[number], view.weights(number))
+            answers = class_shares(view.predicted(view.students[number], number), k, here.weights)
+            self.share_changes[number] = min(total_variation(source.shares(k), answers), group_change(source, here))
+        return self.share_changes[number]
+
+    def changed(self, number: int) -> bool:
+        """Whether it is more than two samples of one law show in nineteen of twenty cases."""
+        view = self.view
+        sizes = (
+            effective_size(len(view.codes), view.weights(0)),
+            effective_size(len(view.sequence[number]), view.weights(number)),
+        )
+        return self.share_change(number) > _noise(class_shares(view.codes, view.n_classes, view.weights(0)), sizes)
+
+    def gain(self, source: Learner, adapted: Learner, number: int) -> PairedGain:
+        """What the adapted model wins by these labels; less sure by what the proportions may have changed."""
+        view = self.view
+        answers = [view.predicted(learner, number) for learner in (source, adapted)]
+        found = paired_gain(answers[0], answers[1], self.labels[number], view.weights(number))
+        doubt = self.share_change(number) * mean(answers[0] != answers[1], view.weights(number))
+        return PairedGain(found.value, found.low - doubt, found.high + doubt)
+
     def estimate(self, learner: Learner, number: int, *, adapted: bool) -> AccuracyEstimate:
         view = self.view
         weights = view.weights(number)
@@ -188,7 +227,21 @@ class _Prepared:
         width = spread((rate, effective_size(len(self.labels[number]), weights)), (self.source_agreement, n_held))
         # Plans noisier than on the source itself may have carried labels astray; the vote hides how many.
         astray = sum(max(noise - self.source_noise, 0.0) for noise in self.noise[1 : number + 1])
-        found = AccuracyEstimate.around(
-            rate, width + abs(self.bias) + astray, "carried labels", self.reliable_at(number)
-        )
+        doubt = abs(self.bias) + astray + self.share_change(number)
+        found = AccuracyEstimate.around(rate, width + doubt, "carried labels", self.reliable_at(number))
+        if self.changed(number):
+            found = replace(found, reliable=False, remark=self._remark(number))
         return overlapping(found, view, *range(number + 1))
+
+    def _remark(self, number: int) -> str:
+        return (
+            f"the class proportions seem to have changed by {100 * self.share_change(number):.0f} % of the samples, "
+            f"which carried labels do not follow: label {rows_to_label()} rows"
+        )
+
+
+def _noise(shares: NDArray[np.float64], sizes: tuple[float, float]) -> float:
+    """What 95 % of two samples of these sizes with the same proportions stay below."""
+    rng = np.random.default_rng(derive_seed("share noise"))
+    drawn = [rng.multinomial(max(int(n), 1), shares, _DRAWS) / max(int(n), 1) for n in sizes]
+    return float(np.quantile(0.5 * np.abs(drawn[0] - drawn[1]).sum(axis=1), 0.95))

@@ -10,7 +10,12 @@ from gradapt.learners import Learner
 from gradapt.trust.accuracy import AccuracyEstimate, PreparedEstimator, spread
 from gradapt.trust.agreement import Agreement
 from gradapt.trust.carried import CarriedAgreement
-from gradapt.trust.overlap import overlapping
+from gradapt.trust.checking import diagnose
+from gradapt.trust.gain import Compared, PairedGain
+from gradapt.trust.overlap import rows_to_label
+from gradapt.trust.reweighted import ReweightedSource
+from gradapt.trust.same_law import same_laws
+from gradapt.trust.verdict import trouble
 from gradapt.trust.view import PathView
 from gradapt.trust.weighted import effective_size, mean
 
@@ -19,11 +24,12 @@ __all__ = ["CarriedOrAgreement"]
 
 @dataclass(frozen=True)
 class CarriedOrAgreement:
-    """`CarriedAgreement`, or `Agreement` where carried labels fail on the source or lose a class on the way.
+    """Held-out source rows where the classes stay; else `CarriedAgreement`, or `Agreement` where that fails.
 
-    In the second case nothing speaks for the labels that adaptation changed: an adapted model is
-    credited with the source model's estimate where it says the same, and with chance where it
-    does not. Such estimates are marked as not reliable.
+    Where carried labels cannot be relied on (they fail on the source, or a class is lost on the way) nothing speaks for
+    the labels that adaptation changed: an adapted model is credited with the source model's estimate where it says
+    the same, and with chance where it does not. Such estimates are marked as not reliable, and so are those behind a
+    step that the check finds too large: carried labels then rest on a plan that may join the wrong classes.
 
     Parameters
     ----------
@@ -46,28 +52,54 @@ class _Prepared:
     agreement: Agreement
 
     @cached_property
-    def unproven(self) -> _Unproven:
-        return _Unproven(self.view, self.agreement.prepare(self.view))
+    def committee(self) -> PreparedEstimator:
+        return self.agreement.prepare(self.view)
+
+    @cached_property
+    def reweighted(self) -> PreparedEstimator:
+        return ReweightedSource().prepare(self.view)
 
     def estimate(self, learner: Learner, number: int, *, adapted: bool) -> AccuracyEstimate:
-        chosen: PreparedEstimator = self.carried if self.carried.reliable_at(number) else self.unproven
-        return chosen.estimate(learner, number, adapted=adapted)
+        if adapted:
+            return self.compare(self.view.learner, learner, number).after
+        if number == 0 or same_laws(self.view)[number - 1].classes_stay:
+            return self.reweighted.estimate(learner, number, adapted=False)
+        if not self.carried.reliable_at(number):
+            return replace(self.committee.estimate(learner, number, adapted=False), reliable=False)
+        return self._along_small_steps(self.carried.estimate(learner, number, adapted=False), number)
 
+    def compare(self, source: Learner, adapted: Learner, number: int) -> Compared:
+        """Both models on the same rows: what the adapted one wins is added to the estimate of the source model."""
+        before = self.estimate(source, number, adapted=False)
+        proven = self.carried.reliable_at(number)
+        gain = self.carried.gain(source, adapted, number) if proven else self._unproven(source, adapted, number, before)
+        if gain.value == gain.low == gain.high == 0.0:
+            return Compared(before, before, gain)
+        doubt = 0.5 * (before.high - before.low) + 0.5 * (gain.high - gain.low)
+        method = before.method if proven else f"{before.method}, changes unproven"
+        after = AccuracyEstimate.around(before.value + gain.value, doubt, method, before.reliable and proven)
+        if before.remark:
+            after = (
+                after.refused(before.remark)
+                if before.low == 0.0 and before.high == 1.0
+                else replace(after, remark=before.remark)
+            )
+        return Compared(before, after, gain)
 
-@dataclass(frozen=True, eq=False)
-class _Unproven:
-    view: PathView
-    agreement: PreparedEstimator
+    def _along_small_steps(self, found: AccuracyEstimate, number: int) -> AccuracyEstimate:
+        large = next((step for step in diagnose(self.view).steps[:number] if trouble(step) is not None), None)
+        if large is None or not found.reliable:
+            return found
+        remark = (
+            f"the step {large.before} -> {large.after} is too large for this model: labels carried across it may be "
+            f"wrong; label {rows_to_label()} rows"
+        )
+        return replace(found, reliable=False, remark=remark)
 
-    def estimate(self, learner: Learner, number: int, *, adapted: bool) -> AccuracyEstimate:
-        if not adapted:
-            return replace(self.agreement.estimate(learner, number, adapted=False), reliable=False)
-        before = self.agreement.estimate(self.view.learner, number, adapted=False)
-        own, weights = self.view.predicted(learner, number), self.view.weights(number)
-        same = mean(own == self.view.predicted(self.view.learner, number), weights)
+    def _unproven(self, source: Learner, adapted: Learner, number: int, before: AccuracyEstimate) -> PairedGain:
+        own, weights = self.view.predicted(adapted, number), self.view.weights(number)
+        changed = mean(own != self.view.predicted(source, number), weights)
         chance = (1.0 - before.value) / (self.view.n_classes - 1)
-        value = before.value * same + chance * (1.0 - same)
-        sampling = spread((same, effective_size(len(own), weights)))
-        width = 0.5 * (before.high - before.low) + 0.5 * (1.0 - same) + sampling
-        found = AccuracyEstimate.around(value, width, "agreement, changes unproven", reliable=False)
-        return overlapping(found, self.view, 0, number)
+        value = changed * (chance - before.value)
+        sampling = spread((changed, effective_size(len(own), weights))) if changed > 0 else 0.0
+        return PairedGain(value, value - 0.5 * changed - sampling, value + 0.5 * changed + sampling)

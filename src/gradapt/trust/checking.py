@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 
 from gradapt.domains import Domain, DomainSequence
 from gradapt.errors import InputError
+from gradapt.trust.moves import LabelledPoints
 from gradapt.trust.proportions import proportion_shift
-from gradapt.trust.step_check import LabelledPoints, StepCheck, measure_step
+from gradapt.trust.same_law import same_laws
+from gradapt.trust.step_check import StepCheck, measure_step
 from gradapt.trust.verdict import Verdict, advise
 from gradapt.trust.view import PathView
 
 __all__ = ["check", "diagnose"]
 
-# Times that the source is split to see how large a shift it shows against itself.
-_SPLITS = 10
 # Fewer cannot be split into halves that say anything.
 FEWEST_SAMPLES = 10
 
@@ -82,7 +82,7 @@ def _diagnosed(view: PathView) -> Verdict:
     return advise(
         tuple(steps),
         tuple(from_source),
-        _noise_drift(view, source),
+        same_laws(view),
         tuple(proportion_shift(view, number) for number in range(1, len(view.sequence))),
         length / direct if direct > 0 else float("nan"),
     )
@@ -102,16 +102,4 @@ def _points(view: PathView, number: int, codes: NDArray[np.int64]) -> LabelledPo
 
 def _measured(view: PathView, before: LabelledPoints, after: LabelledPoints, numbers: tuple[int, int]) -> StepCheck:
     names = (view.sequence[numbers[0]].name, view.sequence[numbers[1]].name)
-    return measure_step(before, after, view.n_classes, names=names, seed=view.seed)
-
-
-def _noise_drift(view: PathView, source: LabelledPoints) -> float:
-    """The largest drift that random halves of the source show against each other."""
-    predicted = _points(view, 0, view.predicted(view.learner, 0))
-    drifts = [0.0]
-    for split in range(_SPLITS):
-        order = view.rng("noise", split).permutation(len(source))
-        step = _measured(view, source.take(order[::2]), predicted.take(order[1::2]), (0, 0))
-        if np.isfinite(step.drift):
-            drifts.append(step.drift)
-    return float(max(drifts))
+    return measure_step(before, after, view.n_classes, names=names, classes=list(view.learner.classes), seed=view.seed)

@@ -8,6 +8,7 @@ from typing import Literal
 
 from gradapt.trust.accuracy import AccuracyEstimate
 from gradapt.trust.along import DomainAccuracy
+from gradapt.trust.gain import Compared, PairedGain
 from gradapt.trust.verdict import Advice, Verdict
 
 __all__ = ["Decision", "Keep", "Kept", "decided"]
@@ -45,6 +46,8 @@ class Decision:
         Why this model is kept, the deciding reason first.
     n_generated : int
         Domains that were generated between two neighbours.
+    gain : PairedGain or None
+        What the adapted model is estimated to win over the source model on the same rows of the target.
     compared : bool
         Whether the model was kept because a comparison without labels found it better, whatever the verdict.
     """
@@ -57,6 +60,7 @@ class Decision:
     kept: Kept
     reasons: tuple[str, ...]
     n_generated: int = 0
+    gain: PairedGain | None = None
     compared: bool = False
 
     @property
@@ -81,15 +85,13 @@ class Decision:
         return f"{self.reasons[0]}; the {self.kept} model is kept"
 
 
-def decided(
-    verdict: Verdict, before: AccuracyEstimate, after: AccuracyEstimate | None, lost: str | None, keep: Keep
-) -> tuple[Kept, tuple[str, ...]]:
-    """Which model to keep and why: the verdict's veto, then a lost class, then the estimates."""
-    if after is None:
+def decided(verdict: Verdict, found: Compared | None, lost: str | None, keep: Keep) -> tuple[Kept, tuple[str, ...]]:
+    """Which model to keep and why: the verdict's veto, then a lost class, then the gain on the same rows."""
+    if found is None:
         return "source", ("no adaptation was asked for",)
     estimates = (
-        f"estimated target accuracy by {after.method}: {100 * before.value:.1f} % before and "
-        f"{100 * after.value:.1f} % after adaptation"
+        f"estimated target accuracy by {found.after.method}: {100 * found.before.value:.1f} % before and "
+        f"{100 * found.after.value:.1f} % after adaptation, on the same rows {found.gain}"
     )
     against = []
     if verdict.advice in (Advice.DO_NOT_ADAPT, Advice.GET_LABELS):
@@ -98,5 +100,8 @@ def decided(
         against.append(lost)
     if keep is Keep.ADAPTED:
         return "adapted", ("; ".join(["the adapted model was asked for in any case", *against, estimates]),)
-    worse = after.value < before.value
-    return "source" if against or worse else "adapted", (*against, estimates)
+    if not found.gain.settled:
+        estimates += ", not settled by more than sampling error"
+    # Estimates that may be wrong altogether must at least be sure of the order of the two models.
+    better = found.gain.settled or (found.after.reliable and found.gain.value >= 0.0)
+    return "source" if against or not better else "adapted", (*against, estimates)

@@ -15,7 +15,9 @@ from gradapt.trust.along import accuracy_along
 from gradapt.trust.carried_or_agreement import CarriedOrAgreement
 from gradapt.trust.checking import FEWEST_SAMPLES, diagnose
 from gradapt.trust.decision import Decision, Keep, decided
+from gradapt.trust.gain import compared
 from gradapt.trust.lost_class import lost_class
+from gradapt.trust.verdict import Advice
 from gradapt.trust.view import PathView
 
 __all__ = ["Gate", "assess"]
@@ -26,7 +28,8 @@ class Gate:
     """How to decide between a source model and its adapted version, without target labels.
 
     The source model is kept where the verdict says "do not adapt" or "get labels here", where adaptation
-    lost a class, or where the adapted model's estimated accuracy is lower.
+    lost a class, or where the adapted model is estimated to be worse on the same rows. Where the estimates are not
+    reliable, it must be better by more than sampling error.
 
     Parameters
     ----------
@@ -140,11 +143,15 @@ def assess(
         students = dict(enumerate(view.students)) if adapted is None else {view.last: adapted}
     verdict = diagnose(view)
     prepared = prepared_on(view, gate.estimator)
-    before = prepared.estimate(source, view.last, adapted=False)
-    after = None if adapted is None else prepared.estimate(adapted, view.last, adapted=True)
-    lost = None if adapted is None else lost_class(view, source, adapted)
-    kept, reasons = decided(verdict, before, after, lost, gate.keep)
-    if after is not None and lost is not None:
-        after = replace(after, reliable=False)
     along = accuracy_along(view, gate.estimator, source, students)
-    return Decision(verdict, before, after, along, lost, kept, reasons, n_generated)
+    if adapted is None:
+        before = prepared.estimate(source, view.last, adapted=False)
+        return Decision(verdict, before, None, along, None, *decided(verdict, None, None, gate.keep), n_generated)
+    found = compared(prepared, source, adapted, view.last)
+    lost = lost_class(view, source, adapted)
+    kept, reasons = decided(verdict, found, lost, gate.keep)
+    if verdict.advice is Advice.GENERATE and n_generated == 0:
+        where = " -> ".join(verdict.where or ())
+        reasons += (f"the check asks for domains generated between {where}, and none was generated",)
+    after = found.after if lost is None else replace(found.after, reliable=False)
+    return Decision(verdict, found.before, after, along, lost, kept, reasons, n_generated, found.gain)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,8 +11,9 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from gradapt.seeds import derive_seed
-from gradapt.transport import transport, wasserstein
-from gradapt.trust.weighted import Weights, class_shares, mean, quantile, total_variation
+from gradapt.transport import wasserstein
+from gradapt.trust.moves import LabelledPoints, Moves
+from gradapt.trust.weighted import mean, quantile, total_variation
 
 __all__ = ["LabelledPoints", "StepCheck", "measure_step"]
 
@@ -42,18 +44,25 @@ class StepCheck:
         For each class, half the median distance to the nearest sample that gets another label.
     ratio : float
         Shift over margin of a typical class, the median over the samples of ``after``: 1 or more
-        means that it moves across the boundary (the condition R * Delta < 1 of Kumar et al.).
+        means that it moves across the boundary.
     drift : float
         Mean over the samples of the squared shift over the squared margin of their class. Unlike ``ratio`` it may
         be negative where noise outweighs the shift, so that noise averages out over the classes.
     jumped : float
-        Share of samples that are further from the whole domain before than noise plus margin explain.
+        Share of samples that are further from the whole domain before than noise plus margin explain, and have come
+        more than twice as far as is typical of their class: what came from nowhere, not what moved along.
     crossing : float
         Share of the plan's mass that couples samples with different labels.
     crossing_noise : float
         The same between two halves of the domain before.
     proportion_change : float
-        Total variation between the class shares of the two domains, by the classifier's labels.
+        Total variation between the class shares of the two domains: by the classifier's labels, or by the groups that
+        grow around the moved class means, whichever is less. Labels alone take a class that moved for another.
+    worst_ratio : float
+        Largest shift over margin of a class, by labels or along the plan: the condition R * Delta < 1 of Kumar et al.
+        is about this one.
+    worst_class : str
+        The class that it belongs to.
     """
 
     before: str
@@ -67,36 +76,18 @@ class StepCheck:
     crossing: float
     crossing_noise: float
     proportion_change: float
+    worst_ratio: float = float("nan")
+    worst_class: str = ""
+
+    @property
+    def largest_ratio(self) -> float:
+        """The worst class's ratio, or the typical one where no class could be measured by itself."""
+        return self.worst_ratio if np.isfinite(self.worst_ratio) else self.ratio
 
     @property
     def excess_crossing(self) -> float:
         """Cross-class mass beyond what sampling noise gives."""
         return max(self.crossing - self.crossing_noise, 0.0)
-
-
-@dataclass(frozen=True, eq=False)
-class LabelledPoints:
-    """Features of a domain with a class code for each sample, and weights where they differ."""
-
-    features: NDArray[np.float64]
-    codes: NDArray[np.int64]
-    weights: Weights = None
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    def take(self, rows: NDArray[Any]) -> LabelledPoints:
-        """Some rows."""
-        weights = None if self.weights is None else self.weights[rows]
-        return LabelledPoints(self.features[rows], self.codes[rows], weights)
-
-    def of_class(self, code: int) -> LabelledPoints:
-        """The samples of one class."""
-        return self.take(self.codes == code)
-
-    def shares(self, n_classes: int) -> NDArray[np.float64]:
-        """Share of each class."""
-        return class_shares(self.codes, n_classes, self.weights)
 
 
 def measure_step(
@@ -105,6 +96,7 @@ def measure_step(
     n_classes: int,
     *,
     names: tuple[str, str] = ("before", "after"),
+    classes: Sequence[Any] | None = None,
     seed: int = 0,
 ) -> StepCheck:
     """Compare two domains, given features and a label for each sample.
@@ -122,26 +114,35 @@ def measure_step(
     """
     a0, b0 = _halves(before, seed)
     a1, b1 = _halves(after, seed)
-    classes = range(n_classes)
-    squares = np.array(
-        [_excess_square(a0.of_class(c), b0.of_class(c), a1.of_class(c), b1.of_class(c)) for c in classes]
-    )
-    class_shifts = np.sqrt(np.maximum(squares, 0.0)).tolist()
-    margins = [_margin(a0, b0, c) for c in classes]
-    ratios = np.array(class_shifts) / np.array(margins)
+    codes = range(n_classes)
+    squares = np.array([_excess_square(a0.of_class(c), b0.of_class(c), a1.of_class(c), b1.of_class(c)) for c in codes])
+    class_shifts = np.sqrt(np.maximum(squares, 0.0))
+    margins = np.array([_margin(a0, b0, c) for c in codes])
+    moved, still = Moves.between(a0, b1), Moves.between(a0, b0)
+    carried = np.sqrt(np.maximum(moved.typical(n_classes) ** 2 - still.typical(n_classes) ** 2, 0.0))
+    worst, worst_ratio = _worst(np.fmax(class_shifts, carried) / margins)
     shares0, shares1 = before.shares(n_classes), after.shares(n_classes)
     return StepCheck(
         *names,
         shift=float(np.sqrt(max(_excess_square(a0, b0, a1, b1), 0.0))),
-        class_shifts=tuple(class_shifts),
-        margins=tuple(margins),
-        ratio=_known_median(ratios, shares1),
-        drift=_known_mean(squares / np.array(margins) ** 2, shares1),
-        jumped=_jumped(a0, b0, b1, margins),
-        crossing=_crossing(a0, b1),
-        crossing_noise=_crossing(a0, b0),
-        proportion_change=total_variation(shares0, shares1),
+        class_shifts=tuple(class_shifts.tolist()),
+        margins=tuple(margins.tolist()),
+        ratio=_known_median(class_shifts / margins, shares1),
+        drift=_known_mean(squares / margins**2, shares1),
+        jumped=_jumped(a0, b0, moved, margins, n_classes),
+        crossing=moved.crossing,
+        crossing_noise=still.crossing,
+        proportion_change=min(total_variation(shares0, shares1), moved.share_change(n_classes)),
+        worst_ratio=worst_ratio,
+        worst_class="" if worst is None else str(worst if classes is None else classes[worst]),
     )
+
+
+def _worst(ratios: NDArray[np.float64]) -> tuple[int | None, float]:
+    if not np.isfinite(ratios).any():
+        return None, float("nan")
+    worst = int(np.nanargmax(ratios))
+    return worst, float(ratios[worst])
 
 
 def _known_median(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
@@ -186,13 +187,11 @@ def _margin(a: LabelledPoints, b: LabelledPoints, code: int) -> float:
     return 0.5 * quantile(cdist(own.features, others).min(axis=1), 0.5, own.weights)
 
 
-def _jumped(a0: LabelledPoints, b0: LabelledPoints, b1: LabelledPoints, margins: list[float]) -> float:
-    known = [margin for margin in margins if np.isfinite(margin)]
+def _jumped(
+    a0: LabelledPoints, b0: LabelledPoints, moved: Moves, margins: NDArray[np.float64], n_classes: int
+) -> float:
+    known = margins[np.isfinite(margins)]
     noise = quantile(cdist(b0.features, a0.features).min(axis=1), 1.0 - _TAIL, b0.weights)
-    reach = noise + (float(np.median(known)) if known else 0.0)
-    return mean(cdist(b1.features, a0.features).min(axis=1) > reach, b1.weights)
-
-
-def _crossing(a: LabelledPoints, b: LabelledPoints) -> float:
-    plan = transport(a.features, b.features, a.weights, b.weights)
-    return float(plan.mass[a.codes[plan.rows] != b.codes[plan.cols]].sum())
+    reach = noise + (float(np.median(known)) if len(known) else 0.0)
+    far = cdist(moved.after.features, a0.features).min(axis=1) > reach
+    return mean(far & (moved.unusual(n_classes) > reach), moved.after.weights)

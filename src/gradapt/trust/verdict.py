@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from gradapt.trust.proportions import ProportionShift
+from gradapt.trust.same_law import SameLaw
 from gradapt.trust.step_check import StepCheck
 
-__all__ = ["Advice", "Verdict", "advise"]
+__all__ = ["Advice", "Verdict", "advise", "trouble"]
 
-# A quarter of the margin: such a shift is not worth following, whatever the noise.
+# A quarter of the margin: such a shift is not worth following, however sure it is.
 _NEGLIGIBLE_DRIFT = 0.25**2
-# A step is too large when a typical class moves as far as its margin.
+# A step is too large when some class moves as far as its margin.
 _LARGEST_RATIO = 1.0
 # More samples than this beyond noise and margin: part of the domain came from nowhere.
 _LARGEST_JUMPED = 0.05
@@ -51,8 +52,9 @@ class Verdict:
         Each step along the path.
     from_source : tuple of StepCheck
         Each domain against the source, seen by the source model.
-    noise_drift : float
-        The largest drift that halves of the source show against each other.
+    laws : tuple of SameLaw
+        Tests of each domain against the source, corrected for their number: is it the source again, or the source's
+        classes in other proportions?
     proportions : tuple of ProportionShift
         Class proportions of each domain after the source.
     detour : float
@@ -64,7 +66,7 @@ class Verdict:
     where: tuple[str, str] | None
     steps: tuple[StepCheck, ...]
     from_source: tuple[StepCheck, ...]
-    noise_drift: float
+    laws: tuple[SameLaw, ...]
     proportions: tuple[ProportionShift, ...]
     detour: float
 
@@ -81,7 +83,7 @@ class Verdict:
             "reasons": list(self.reasons),
             "where": None if self.where is None else list(self.where),
             "detour": self.detour,
-            "noise_drift": self.noise_drift,
+            "laws": [asdict(law) for law in self.laws],
             "steps": [asdict(step) for step in self.steps],
             "from_source": [asdict(step) for step in self.from_source],
             "proportions": [asdict(shift) for shift in self.proportions],
@@ -98,46 +100,59 @@ class Verdict:
 def advise(
     steps: tuple[StepCheck, ...],
     from_source: tuple[StepCheck, ...],
-    noise_drift: float,
+    laws: tuple[SameLaw, ...],
     proportions: tuple[ProportionShift, ...],
     detour: float,
 ) -> Verdict:
     """Turn the measurements into advice."""
-    advice, where, reason = _decide(steps, from_source, noise_drift, proportions)
+    advice, where, reason = _decide(steps, from_source, laws, proportions)
     reasons = (reason, *_remarks(steps, detour))
-    return Verdict(advice, reasons, where, steps, from_source, noise_drift, proportions, detour)
+    return Verdict(advice, reasons, where, steps, from_source, laws, proportions, detour)
 
 
 def _decide(
     steps: tuple[StepCheck, ...],
     from_source: tuple[StepCheck, ...],
-    noise_drift: float,
+    laws: tuple[SameLaw, ...],
     proportions: tuple[ProportionShift, ...],
 ) -> tuple[Advice, tuple[str, str] | None, str]:
-    if all(_stays(domain, noise_drift) for domain in from_source):
-        return Advice.DO_NOT_ADAPT, None, _why_nothing_to_gain(from_source, proportions)
+    if all(_stays(domain, law) for domain, law in zip(from_source, laws, strict=True)):
+        return Advice.DO_NOT_ADAPT, None, _why_nothing_to_gain(from_source, laws, proportions)
     for step in steps:
-        found = _trouble(step)
+        found = trouble(step)
         if found is not None:
             return found[0], (step.before, step.after), found[1]
-    largest = max(steps, key=lambda step: step.ratio)
+    largest = max(steps, key=lambda step: step.largest_ratio)
     return (
         Advice.ADAPT,
         None,
-        f"every step is small for this model: the largest, {largest.before} -> {largest.after}, moves a typical class "
-        f"by {largest.ratio:.2f} of its margin, and no part of a domain comes from nowhere",
+        f"every step is small for this model: in the largest, {largest.before} -> {largest.after}, a typical class "
+        f"moves by {largest.ratio:.2f} of its margin and {_worst(largest)} by {largest.largest_ratio:.2f}, and no part "
+        "of a domain comes from nowhere",
     )
 
 
-def _stays(domain: StepCheck, noise_drift: float) -> bool:
-    return not domain.drift > max(noise_drift, _NEGLIGIBLE_DRIFT) and domain.jumped <= _LARGEST_JUMPED
+def _stays(domain: StepCheck, law: SameLaw) -> bool:
+    """Nothing but noise, nothing but proportions, or too little to follow."""
+    little = domain.drift <= _NEGLIGIBLE_DRIFT and domain.jumped <= _LARGEST_JUMPED
+    return law.classes_stay or (little and domain.largest_ratio < _LARGEST_RATIO)
 
 
-def _why_nothing_to_gain(from_source: tuple[StepCheck, ...], proportions: tuple[ProportionShift, ...]) -> str:
-    changed = [number for number, shift in enumerate(proportions) if shift.changed]
-    if not changed:
-        return "no domain differs from the source by more than sampling noise: the source model is as good as any"
-    most = max(changed, key=lambda number: proportions[number].distance)
+def _worst(step: StepCheck) -> str:
+    return f"the class {step.worst_class!r}" if step.worst_class else "the worst"
+
+
+def _why_nothing_to_gain(
+    from_source: tuple[StepCheck, ...], laws: tuple[SameLaw, ...], proportions: tuple[ProportionShift, ...]
+) -> str:
+    if all(law.same for law in laws):
+        return (
+            "no domain differs from the source by more than sampling noise (smallest p-value, corrected for the number "
+            f"of domains: {min(law.p_same for law in laws):.2g}): the source model is as good as any"
+        )
+    if not all(law.classes_stay for law in laws):
+        return "what moves, moves by less than a quarter of the margin: not worth following"
+    most = max(range(len(laws)), key=lambda number: proportions[number].distance)
     return (
         f"the classes stay where they are and only their proportions move (by {100 * proportions[most].distance:.0f} % "
         f"of the samples in {from_source[most].after}): self-training has nothing to follow and may lose the rare "
@@ -145,23 +160,27 @@ def _why_nothing_to_gain(from_source: tuple[StepCheck, ...], proportions: tuple[
     )
 
 
-def _trouble(step: StepCheck) -> tuple[Advice, str] | None:
-    if step.ratio >= _LARGEST_RATIO:
-        moved = f"a typical class moves by {step.ratio:.1f} times its margin"
-        crossing = f"{100 * step.crossing:.0f} % of the plan's mass joins different classes"
-        if step.excess_crossing < _LARGEST_CROSSING:
-            return Advice.GENERATE, f"{moved}, too far for one step; {crossing}, so domains on the geodesic can help"
-        return Advice.GET_LABELS, f"{moved} and {crossing}: domains generated on such a plan would mix the classes"
+def trouble(step: StepCheck) -> tuple[Advice, str] | None:
+    """What no path can mend comes first: whatever the size of the step, it asks for labels."""
     if step.jumped > _LARGEST_JUMPED:
         return Advice.GET_LABELS, (
-            f"{100 * step.jumped:.0f} % of the samples lie far from everything before, while the rest stays: "
-            "not a gradual shift, and no path goes there"
+            f"{100 * step.jumped:.0f} % of the samples lie far from everything before, and have come much further than "
+            "the rest of their class: not a gradual shift, and no path goes there"
         )
     if step.proportion_change > _LARGEST_PROPORTION_CHANGE:
         return Advice.GET_LABELS, (
             f"the share of classes jumps by {100 * step.proportion_change:.0f} % of the samples in a step that also "
             "moves the classes: pseudo-labels cannot tell the two apart"
         )
+    if step.largest_ratio >= _LARGEST_RATIO:
+        moved = f"{_worst(step)} moves by {step.largest_ratio:.1f} times its margin (a typical one by {step.ratio:.1f})"
+        crossing = (
+            f"{100 * step.excess_crossing:.0f} % of the plan's mass joins different classes beyond the "
+            f"{100 * step.crossing_noise:.0f} % that noise gives"
+        )
+        if step.excess_crossing < _LARGEST_CROSSING:
+            return Advice.GENERATE, f"{moved}, too far for one step; {crossing}, so domains on the geodesic can help"
+        return Advice.GET_LABELS, f"{moved} and {crossing}: domains generated on such a plan would mix the classes"
     return None
 
 

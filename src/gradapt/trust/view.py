@@ -127,6 +127,10 @@ class PathView:
         """Known accuracy of the source model on the held-out part of the source."""
         return mean(self.held_predicted() == self.codes[self.held_rows], self.held_weights())
 
+    def source_predicted(self, number: int) -> NDArray[np.int64]:
+        """What the source model says about a domain, as class codes."""
+        return self.once(("source predicted", number), lambda: self.predicted(self.learner, number))
+
     def predicted(self, learner: Learner, number: int) -> NDArray[np.int64]:
         """Class codes that a learner predicts on a domain."""
         return np.asarray(learner.logits(self.sequence[number].samples).argmax(axis=1))

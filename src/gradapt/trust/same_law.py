@@ -1,0 +1,234 @@
+"""Is a domain the source again, or the source's classes in other proportions? Permutation tests over all domains.
+
+The rows held out of the source and those of a domain are exchanged at random: where both follow one law, the
+distance between them is as likely to be the largest of all exchanges as any other, for samples of any size.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.spatial.distance import cdist
+
+from gradapt.trust.view import PathView
+from gradapt.trust.weighted import Weights
+
+__all__ = ["LEVEL", "SameLaw", "holm", "mixture_shares", "same_laws", "two_sample_test"]
+
+# Share of paths without any shift that may be called shifted.
+LEVEL = 0.05
+# Rows of either side that are exchanged; more cost time and find shifts that are not worth following.
+_MOST_ROWS = 300
+# Fewer rows of the source in a domain's proportions cannot be told from anything.
+_FEWEST_ROWS = 20
+_FEWEST_EXCHANGES = 199
+# Widths of the kernels: so large a share of all pairs lies closer.
+_CLOSE_PAIRS = (0.02, 0.1, 0.4)
+
+
+@dataclass(frozen=True)
+class SameLaw:
+    """A domain against the source, as two tests.
+
+    Attributes
+    ----------
+    p_same : float
+        Probability of such a distance, or a larger one, if the domain followed the law of the source; corrected for the
+        number of domains (Holm).
+    p_classes : float
+        The same, if its classes followed the laws of the source's classes in the proportions ``shares``.
+    shares : tuple of float
+        The proportions in which the source's classes come closest to the domain.
+    """
+
+    p_same: float
+    p_classes: float
+    shares: tuple[float, ...]
+
+    @property
+    def same(self) -> bool:
+        """Whether nothing speaks for a shift."""
+        return self.p_same >= LEVEL
+
+    @property
+    def classes_stay(self) -> bool:
+        """Whether nothing speaks for more than changed proportions."""
+        return self.same or self.p_classes >= LEVEL
+
+
+def same_laws(view: PathView) -> tuple[SameLaw, ...]:
+    """Every domain after the source against it, tested once for everybody who shares the view."""
+    return view.once("same laws", lambda: _tested(view))
+
+
+def two_sample_test(
+    a: NDArray[np.float64],
+    b: NDArray[np.float64],
+    rng: np.random.Generator,
+    n_exchanges: int = _FEWEST_EXCHANGES,
+    groups: NDArray[np.int64] | None = None,
+) -> float:
+    """Permutation p-value of the largest of several distances between two samples: exact for samples of any size.
+
+    The energy distance sees wide moves; mean discrepancies of Gaussian kernels, so wide that a fiftieth, a tenth and
+    two fifths of all pairs are close, see what happens inside a class. Each is measured in deviations of its own
+    exchanges.
+
+    Parameters
+    ----------
+    a, b : float arrays with one row per sample
+    rng : Generator
+    n_exchanges : int
+    groups : int array, optional
+        A class for every row of ``a`` and then of ``b``, by a model that was trained on none of them. The same
+        distances are then also taken between rows less the mean of their class: a move of a class by
+        its own width is small against the distance between classes.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> x, y = rng.normal(size=(2, 100, 3))
+    >>> two_sample_test(x, y, rng) > 0.05, two_sample_test(x, y + 1.0, rng)
+    (True, 0.005)
+    """
+    pooled = np.concatenate([a, b])
+    sides = np.repeat([1.0 / len(a), -1.0 / len(b)], [len(a), len(b)])
+    drawn = np.column_stack([sides, *(rng.permutation(sides) for _ in range(n_exchanges))])
+    fields = _fields(pooled)
+    if groups is not None:
+        centred = pooled.copy()
+        for group in np.unique(groups):
+            centred[groups == group] -= pooled[groups == group].mean(axis=0)
+        fields += _fields(centred)
+    values = np.stack([(drawn * (field @ drawn)).sum(axis=0) for field in fields])
+    # The observed value counts among the exchanges, so that all are treated alike.
+    spread = np.maximum(values.std(axis=1, keepdims=True), 1e-12 * np.abs(values).max(axis=1, keepdims=True) + 1e-300)
+    largest = ((values - values.mean(axis=1, keepdims=True)) / spread).max(axis=0)
+    return float((largest[1:] >= largest[0] - 1e-9).sum() + 1) / (n_exchanges + 1)
+
+
+def _fields(rows: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+    """Likeness of all pairs of rows, by each distance."""
+    distances = cdist(rows, rows)
+    widths = np.quantile(distances[np.triu_indices(len(rows), 1)], _CLOSE_PAIRS)
+    return [-distances, *(np.exp(-0.5 * (distances / width) ** 2) for width in widths if width > 0)]
+
+
+def holm(p_values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """P-values corrected so that no true hypothesis among them is rejected too often (Holm 1979).
+
+    >>> holm(np.array([0.01, 0.2, 0.03])).round(3).tolist()
+    [0.03, 0.2, 0.06]
+    """
+    order = np.argsort(p_values)
+    factors = len(p_values) - np.arange(len(p_values))
+    corrected = np.empty(len(p_values))
+    corrected[order] = np.minimum(np.maximum.accumulate(factors * p_values[order]), 1.0)
+    return corrected
+
+
+def mixture_shares(
+    source: NDArray[np.float64], codes: NDArray[np.int64], target: NDArray[np.float64], n_classes: int
+) -> NDArray[np.float64]:
+    """Proportions in which the source's classes come closest to a domain; no model takes part.
+
+    Closest in the mean discrepancy of a Gaussian kernel as wide as half of the pairs within classes are close.
+
+    >>> x = np.repeat([[0.0], [5.0]], 50, axis=0) + np.random.default_rng(0).normal(size=(100, 1))
+    >>> mixture_shares(x, np.repeat([0, 1], 50), x[30:], 2).round(2).tolist()
+    [0.27, 0.73]
+    """
+    present = np.unique(codes)
+    parts = [source[codes == code] for code in present]
+    within = [cdist(part, part)[np.triu_indices(len(part), 1)] for part in parts]
+    width = max(float(np.median(np.concatenate(within))), 1e-12)
+
+    def likeness(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
+        return float(np.exp(-0.5 * (cdist(one, other) / width) ** 2).mean())
+
+    to_target = np.array([likeness(part, target) for part in parts])
+    between = np.array([[likeness(one, other) for other in parts] for one in parts])
+    # Within a class a sample is not compared with itself.
+    sizes = np.array([len(part) for part in parts], dtype=np.float64)
+    own = np.diag_indices(len(parts))
+    between[own] = np.where(sizes > 1, (sizes * between[own] - 1.0) / np.maximum(sizes - 1.0, 1.0), 1.0)
+    start = np.full(len(parts), 1.0 / len(parts))
+    found = minimize(
+        lambda q: q @ between @ q - 2.0 * q @ to_target,
+        start,
+        jac=lambda q: 2.0 * between @ q - 2.0 * to_target,
+        bounds=[(0.0, 1.0)] * len(parts),
+        constraints={"type": "eq", "fun": lambda q: q.sum() - 1.0, "jac": np.ones_like},
+        method="SLSQP",
+    )
+    shares = np.zeros(n_classes)
+    shares[present] = np.clip(found.x, 0.0, None)
+    return np.asarray(shares / shares.sum())
+
+
+def _tested(view: PathView) -> tuple[SameLaw, ...]:
+    numbers = range(1, len(view.sequence))
+    # Even the smallest p-value must be able to pass the correction.
+    n_exchanges = max(_FEWEST_EXCHANGES, ceil(1.25 * len(numbers) / LEVEL))
+    shares = [_shares(view, number) for number in numbers]
+    same = holm(np.array([_p_same(view, number, n_exchanges) for number in numbers]))
+    # Where nothing moved, nothing is left to be explained by proportions.
+    classes = holm(
+        np.array(
+            [
+                1.0 if p >= LEVEL else _p_classes(view, number, q, n_exchanges)
+                for number, p, q in zip(numbers, same, shares, strict=True)
+            ]
+        )
+    )
+    return tuple(SameLaw(float(p), float(k), tuple(q.tolist())) for p, k, q in zip(same, classes, shares, strict=True))
+
+
+def _p_same(view: PathView, number: int, n_exchanges: int) -> float:
+    rng = view.rng("same law", number)
+    return _exchanged(view, number, _drawn(len(view.held_rows), view.held_weights(), rng), n_exchanges, rng)
+
+
+def _p_classes(view: PathView, number: int, shares: NDArray[np.float64], n_exchanges: int) -> float:
+    """The same test for as many held-out rows of each class as the domain has of it."""
+    rng = view.rng("same classes", number)
+    codes = view.codes[view.held_rows]
+    wanted = np.flatnonzero(shares > 0)
+    counts = np.array([(codes == code).sum() for code in wanted])
+    whole = min(float((counts / shares[wanted]).min()), float(_MOST_ROWS))
+    if whole < _FEWEST_ROWS:
+        return 0.0
+    places = [rng.permutation(np.flatnonzero(codes == code))[: round(whole * shares[code])] for code in wanted]
+    return _exchanged(view, number, np.concatenate(places), n_exchanges, rng)
+
+
+def _exchanged(
+    view: PathView, number: int, held: NDArray[np.int64], n_exchanges: int, rng: np.random.Generator
+) -> float:
+    """Some held-out rows of the source, by their places, against some rows of a domain."""
+    rows = _drawn(len(view.sequence[number]), view.weights(number), rng)
+    groups = np.concatenate([view.held_predicted()[held], view.source_predicted(number)[rows]])
+    return two_sample_test(
+        view.features(0, view.held_rows[held]), view.features(number, rows), rng, n_exchanges, groups
+    )
+
+
+def _shares(view: PathView, number: int) -> NDArray[np.float64]:
+    rng = view.rng("mixture", number)
+    held = view.held_rows
+    if len(held) > 2 * _MOST_ROWS:
+        held = rng.permutation(held)[: 2 * _MOST_ROWS]
+    rows = _drawn(len(view.sequence[number]), view.weights(number), rng)
+    return mixture_shares(view.features(0, held), view.codes[held], view.features(number, rows), view.n_classes)
+
+
+def _drawn(n: int, weights: Weights, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Some rows without replacement; by their weights where these differ."""
+    if weights is None:
+        return rng.permutation(n)[:_MOST_ROWS]
+    there = int((weights > 0).sum())
+    return np.asarray(rng.choice(n, min(there, _MOST_ROWS), replace=False, p=weights / weights.sum()))
