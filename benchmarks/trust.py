@@ -303,7 +303,7 @@ def calibrated(runs: list[dict[str, Any]]) -> dict[str, Any]:
 def calibration_text(table: dict[str, Any]) -> str:
     """The table in Markdown."""
     lines = [
-        "| case | T | n | paths | called a shift | truth in interval | called reliable | of these covered | mean width |",
+        "| case | T | n | paths | said to move | truth in interval | called reliable | of these covered | mean width |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
     for row in table.values():
