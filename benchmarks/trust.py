@@ -3,6 +3,7 @@
     python benchmarks/trust.py verdicts [--seeds 20]
     python benchmarks/trust.py accuracy [--seeds 3] [--first-seed 0]
     python benchmarks/trust.py calibration [--seeds 200] [--results results]
+    python benchmarks/trust.py pictures
 
 The accuracy table reads MNIST, Cover Type and Portraits from the folder named by GRADAPT_DATA, or downloads them.
 Labels of unlabelled domains are looked at here only, to compare; the library never sees them.
@@ -319,9 +320,52 @@ def calibration_text(table: dict[str, Any]) -> str:
 NOT_CALM = "not 'do not adapt'"
 
 
+def ring(angle: float, seed: int, n: int = 300) -> tuple[Any, Any]:
+    """Three classes at 0, 120 and 240 degrees, turned by an angle."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 3, n)
+    turn = np.deg2rad(120.0 * labels + angle)
+    return 4.0 * np.stack([np.cos(turn), np.sin(turn)], axis=1) + 0.3 * rng.normal(size=(n, 2)), labels
+
+
+def pictures(folder: Path) -> None:
+    """The ring whose two readings nothing can tell apart, and the terms of a bound on the demo's path."""
+    from matplotlib.figure import Figure
+
+    from gradapt.methods import GOAT
+    from gradapt.paper.demo import SCENES
+    from gradapt.trust import error_certificate
+
+    figure = Figure(figsize=(10.0, 2.7), layout="constrained")
+    colours = np.array(["#4477aa", "#ee6677", "#228833"])
+    source, labels = ring(0, 0)
+    target, turned = ring(80, 1)
+    panels = (
+        ("source", source, colours[labels]),
+        ("target, as it is seen", target, "0.5"),
+        ("its classes, if it turned by 80 degrees", target, colours[turned]),
+        ("its classes, if it turned back by 40", target, colours[(turned + 1) % 3]),
+    )
+    for axes, (title, points, colour) in zip(figure.subplots(1, 4), panels, strict=True):
+        axes.scatter(*points.T, s=4, c=colour)
+        axes.set(xticks=[], yticks=[], aspect="equal", xlim=(-5.5, 5.5), ylim=(-5.5, 5.5))
+        axes.set_title(title, fontsize=9)
+    figure.savefig(folder / "symmetric-ring.png", dpi=130)
+
+    scene = SCENES["gaussians"]
+    sequence = scene.make(seed=0)
+    started = time.perf_counter()
+    found = error_certificate(sequence, scene.make_classifier(), method=GOAT(n_generated=scene.n_generated))
+    rows = found.rows[-1]
+    answers = found.adapted.classes[found.adapted.logits(sequence.target.samples[rows]).argmax(axis=1)]
+    truth = float(np.mean(answers != sequence.target.labels[rows]))
+    print(found.bound, f"true error {truth:.3f}, {time.perf_counter() - started:.1f} s", sep="\n")
+    found.bound.plot(truth=truth).figure.savefig(folder / "error-bound.png", dpi=130)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("table", choices=["verdicts", "accuracy", "calibration"])
+    parser.add_argument("table", choices=["verdicts", "accuracy", "calibration", "pictures"])
     parser.add_argument("--results", help="folder for trust-calibration.json and .md")
     parser.add_argument("--minutes", type=float, default=60.0, help="calibration stops drawing after so long")
     parser.add_argument("--seeds", type=int)
@@ -331,6 +375,8 @@ def main() -> None:
     parser.add_argument("--lengths", nargs="+", type=int)
     parser.add_argument("--sizes", nargs="+", type=int)
     arguments = parser.parse_args()
+    if arguments.table == "pictures":
+        return pictures(Path("docs/images"))
     if arguments.table == "calibration":
         cells = [
             (case, t, n)

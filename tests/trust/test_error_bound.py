@@ -83,7 +83,7 @@ def test_what_cannot_be_counted_is_refused():
 def test_the_noise_of_many_dimensions_is_taken_out():
     # Two samples of one law in twenty dimensions: the plug-in is as large as a move of four spreads.
     rng = np.random.default_rng(0)
-    x, y = rng.normal(size=(2, 200, 20))
+    x, y = rng.normal(size=(2, 400, 20))
     same, moved = debiased_wasserstein(x, y), debiased_wasserstein(x, y + np.eye(20)[0] * 3.0)
     assert same.plug_in > 4.0
     assert same.value < 1.0
