@@ -119,3 +119,20 @@ def test_the_decision_says_so():
     decision = assess(view, view.learner)
     assert not decision.before.reliable
     assert "label 97 rows" in decision.before.remark
+
+
+def test_check_marks_what_is_not_reliable():
+    pd = pytest.importorskip("pandas")
+    from gradapt.cli.check_text import check_text
+    from gradapt.tables import Column, Settings, check_frame, check_summary
+
+    X, y, year = jump().as_samples()
+    table = pd.DataFrame(X, columns=["u", "v"]).assign(kind=y, year=year)
+    text = check_text(check_summary(check_frame(table, Settings(label="kind", order=Column("year")))))
+    assert "(0?100)" in text
+    assert "not reliable)" in text
+    assert "label 97 rows" in text
+    calm = jump(0.3).as_samples()
+    near = pd.DataFrame(calm[0], columns=["u", "v"]).assign(kind=calm[1], year=calm[2])
+    quiet = check_text(check_summary(check_frame(near, Settings(label="kind", order=Column("year")))))
+    assert "not reliable)" not in quiet
