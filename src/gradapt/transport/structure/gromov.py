@@ -30,10 +30,10 @@ from gradapt.transport.problem.distortion import Distortion
 from gradapt.transport.problem.problem import Problem, Solution
 from gradapt.transport.problem.reductions import among_carriers, collapse
 from gradapt.transport.solvers.annealing import column_potential, row_shares
-from gradapt.transport.solvers.automatic import choose_solver
 from gradapt.transport.solvers.exact import SMALL_PAIRS
 from gradapt.transport.structure.distance_bound import distance_bound
 from gradapt.transport.structure.inner import Clouds
+from gradapt.transport.structure.steps import optimal_plan
 
 __all__ = ["FusedGromovWasserstein", "GromovWasserstein"]
 
@@ -296,7 +296,7 @@ def _descended(clouds: Clouds, moment: Any, settings: _Settings, best: float) ->
     history: list[float] = []
     for step in range(settings.steps):
         problem, _ = clouds.linearised(moment)
-        found = choose_solver(problem).solve(problem)
+        found = optimal_plan(problem)
         candidate = found.rows, found.cols, found.mass
         value = clouds.objective(*candidate)
         if entries is not None and not value < history[-1] * (1.0 - _FALL):

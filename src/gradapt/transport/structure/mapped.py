@@ -10,9 +10,9 @@ import numpy as np
 from gradapt.errors import InputError
 from gradapt.transport.problem.devices import placed
 from gradapt.transport.problem.problem import Problem, Solution, Solver
-from gradapt.transport.solvers.automatic import choose_solver
 from gradapt.transport.structure.inner import Clouds
 from gradapt.transport.structure.maps import Map, Orthogonal
+from gradapt.transport.structure.steps import optimal_plan
 
 __all__ = ["Mapped"]
 
@@ -66,7 +66,7 @@ class Mapped:
         least = np.inf
         for number in range(self.rounds if self.map.follows else 1):
             moved = Problem.of(*self.map.bring(problem, found), problem.weights0, problem.weights1)
-            better = (self.solver or choose_solver(moved)).solve(moved)
+            better = self._coupled(moved)
             cost = float(better.mass @ moved.pair_costs(better.rows, better.cols))
             if found is not None and not cost < least * (1.0 - _FALL):
                 break
@@ -83,7 +83,10 @@ class Mapped:
             return self.start.solve(problem)
         if not self.map.follows:
             return None
-        return (self.solver or choose_solver(problem)).solve(problem)
+        return self._coupled(problem)
+
+    def _coupled(self, problem: Problem) -> Solution:
+        return optimal_plan(problem) if self.solver is None else self.solver.solve(problem)
 
     def _measured(self, problem: Problem, found: Solution) -> Solution:
         """What the start knew about distances inside the clouds, for the plan that came of it."""
