@@ -114,17 +114,17 @@ def test_mixture_shares_of_three_classes():
 
 @pytest.mark.parametrize(
     "options",
-    [{"gap": 1.0, "spread": 1.0, "n_steps": 2}, {"last_share": 0.25, "n_steps": 2}, {"move": 0.8, "n_steps": 3}],
+    [{"gap": 1.0, "spread": 1.0, "n_steps": 2}, {"last_share": 0.25, "n_steps": 2}, {"move": 0.5, "n_steps": 2}],
     ids=["overlap", "proportions", "move"],
 )
 def test_intervals_hold_the_truth_or_are_not_called_reliable(options):
-    # A small version of `benchmarks/trust.py calibration`: of 8 intervals of 95 %, six or more.
+    # A small version of `benchmarks/trust.py calibration`: of 5 intervals of 95 %, four or more.
     held = 0
-    for seed in range(8):
+    for seed in range(5):
         sequence = path(100 + seed, **options)
         view = PathView.of(sequence, LogisticRegression(), seed)
         guess = CarriedOrAgreement().prepare(view).estimate(view.learner, view.last, adapted=False)
         truth = np.mean(view.learner.classes[view.source_predicted(view.last)] == sequence.target.labels)
         held += guess.low <= truth <= guess.high or not guess.reliable
         assert guess.high - guess.low < 0.5
-    assert held >= 6
+    assert held >= 4
