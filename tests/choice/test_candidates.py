@@ -256,6 +256,13 @@ class TestNames:
         choice = choose({"one": Says(self.truth), "other": Says(other)}, self.path)
         assert choice.struck == {}
 
+    def test_candidates_that_see_one_class_alone_share_no_classes(self):
+        rng = np.random.default_rng(0)
+        one, other = (np.where(rng.random(300) < 0.05, rng.integers(0, 5, 300), label) for label in (1, 3))
+        choice = choose({"one": Says(one), "other": Says(other)}, self.path, guards=(Names(),))
+        assert choice.struck == {}
+        assert "other names" not in choice.sentence
+
     def test_agreement_when_renamed(self):
         labels = np.array([0, 0, 1, 2])
         plain, renamed, names = agreement_when_renamed(labels, (labels + 1) % 3, 3)

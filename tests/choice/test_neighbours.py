@@ -9,7 +9,7 @@ from sklearn.metrics import mutual_info_score
 from gradapt import Domain, DomainSequence
 from gradapt.choice import NeighbourInformation, Runs
 from gradapt.choice.class_distances import ClassMoments, share_better_as_named
-from gradapt.choice.neighbours import nearest_neighbours, shared_information
+from gradapt.choice.neighbours import nearest_neighbours, shared_information, standardised
 from gradapt.errors import InputError
 from gradapt.learners import ScikitLearner
 
@@ -51,14 +51,14 @@ def test_few_rows_have_few_neighbours():
 def test_the_mean_is_the_mutual_information(rng):
     labels, around = rng.integers(0, 4, 200), rng.integers(0, 200, (200, 6))
     expected = mutual_info_score(np.repeat(labels, 6), labels[around].ravel())
-    assert shared_information(labels, around, 4).mean() == pytest.approx(expected)
-    assert shared_information(labels, around, 9).mean() == pytest.approx(expected)
+    assert shared_information(labels, labels[around], 4).mean() == pytest.approx(expected)
+    assert shared_information(labels, labels[around], 9).mean() == pytest.approx(expected)
 
 
 def test_weights_count_as_copies(rng):
     labels, around, weights = rng.integers(0, 3, 40), rng.integers(0, 40, (40, 5)), rng.integers(1, 4, 40)
     copies = np.repeat(np.arange(40), weights)
-    weighted = np.average(shared_information(labels, around, 3, weights.astype(float)), weights=weights)
+    weighted = np.average(shared_information(labels, labels[around], 3, weights.astype(float)), weights=weights)
     pairs = np.repeat(labels[copies], 5), labels[around][copies].ravel()
     assert weighted == pytest.approx(mutual_info_score(*pairs))
 
@@ -116,6 +116,83 @@ def test_own_scale_forgets_units(rng, kind):
     target = Domain(samples[kind]())
     assert score(target, half) < 0.2
     assert score(target, half, own_scale=True) > 0.5
+
+
+class TestWithSource:
+    """Held against the labelled source."""
+
+    @staticmethod
+    def judged(source, target, labels, **options):
+        sequence = DomainSequence([source, target])
+        k = int(max(source.labels.max(), np.max(labels))) + 1
+        learner = ScikitLearner(None, np.arange(k))
+        runs = Runs(learner, sequence, target, {}, "own", {"own": None}, {"own": np.eye(k)[labels]})
+        return NeighbourInformation(with_source=True, **options).judge(runs)
+
+    @staticmethod
+    def clusters(rng, n=100, noise=0.0):
+        x = np.concatenate([rng.normal(size=(n, 3)), rng.normal(size=(n, 3)) + 9])
+        labels = np.repeat([0, 1], n)
+        return x, np.where(rng.random(2 * n) < noise, 1 - labels, labels)
+
+    def test_the_truth_after_a_move_has_all_there_is_to_have(self, rng):
+        x, labels = self.clusters(rng)
+        judgement = self.judged(Domain(x, labels), Domain(3.0 * x + 50.0), labels)
+        # Log 2 from the neighbours in the target, and as much from those in the source.
+        assert judgement.scores["own"] == pytest.approx(2 * np.log(2))
+        assert "with those in the source" in judgement.words
+        # Other names are as good to neighbours.
+        assert self.judged(Domain(x, labels), Domain(x), 1 - labels).scores["own"] == pytest.approx(2 * np.log(2))
+
+    def test_smoother_than_the_truth_is_no_better(self, rng):
+        x, rough = self.clusters(rng, 400, 0.25)
+        smooth = self.clusters(rng, 400)[1]
+        source, target = Domain(x, rough), Domain(x[::-1].copy())
+        plain = score(target, smooth[::-1])
+        assert plain == pytest.approx(np.log(2))
+        capped = self.judged(source, target, smooth[::-1]).scores["own"]
+        # The neighbours' part is that of the rough labels of the source; the source's part of smooth against rough.
+        within = shared_information(rough, rough[nearest_neighbours(x, 10)], 2).mean()
+        across = shared_information(smooth, rough[nearest_neighbours(x, 10, x)], 2).mean()
+        assert capped == pytest.approx(within + across, abs=0.02)
+        assert capped < 0.6 * plain
+
+    def test_shares_unlike_the_source_count_less(self, rng):
+        x, labels = self.clusters(rng)
+        skewed = np.repeat([0, 1], [150, 50])
+        source = Domain(x + np.array([0.0, 0.0, 40.0]) * labels[:, None], labels)
+        far = Domain(rng.normal(size=(200, 3)))
+        alone = score(far, skewed)
+        across = shared_information(
+            skewed, labels[nearest_neighbours(standardised(far.samples), 10, standardised(source.samples))], 2
+        ).mean()
+        assert self.judged(source, far, skewed).scores["own"] == pytest.approx(0.75 * alone + across)
+
+    def test_a_large_source_is_thinned_and_units_do_not_matter(self, rng):
+        x, labels = self.clusters(rng, 300)
+        some = rng.choice(600, 150, replace=False)
+        unit = np.array([1.0, 1e3, 1e-3])
+        one, two = (
+            self.judged(Domain(x * u, labels), Domain(x[some]), labels[some]).scores["own"] for u in (1.0, unit)
+        )
+        assert one == pytest.approx(2 * np.log(2), abs=0.02)
+        assert two == pytest.approx(one, abs=0.02)
+
+    @pytest.mark.parametrize("kind", ["sparse", "tensor"])
+    def test_other_containers_say_the_same(self, rng, kind):
+        x, labels = self.clusters(rng, 60, 0.1)
+        expected = self.judged(Domain(x, labels), Domain(x + 1.0), labels).scores["own"]
+
+        def held(values):
+            return sp.csr_array(values) if kind == "sparse" else pytest.importorskip("torch").from_numpy(values)
+
+        found = self.judged(Domain(held(x), labels), Domain(held(x + 1.0)), labels).scores["own"]
+        assert found == pytest.approx(expected, abs=0.05 if kind == "sparse" else 1e-9)
+
+    def test_three_samples(self, rng):
+        x, labels = self.clusters(rng, 20)
+        assert np.isfinite(self.judged(Domain(x, labels), Domain(x[:3]), labels[:3]).scores["own"])
+        assert np.isfinite(self.judged(Domain(x[19:22], labels[19:22]), Domain(x), labels).scores["own"])
 
 
 def test_three_samples(rng):

@@ -27,11 +27,11 @@ def blobs(n=600):
     return torch.from_numpy(images.astype(np.float32)), torch.from_numpy(labels)
 
 
-def trained(device, capture, dropout=0.0, times=2):
+def trained(device, capture, dropout=0.0, times=2, **options):
     images, labels = blobs()
     torch.manual_seed(0)
     module = conv_net(8, 3, n_conv=2, hidden=(16,), dropout=dropout).to(device)
-    trainer = Trainer(module, Recipe(epochs=3, batch_size=64), capture=capture)
+    trainer = Trainer(module, Recipe(epochs=3, batch_size=64, **options), capture=capture, n_classes=3)
     start = deepcopy(module.state_dict())
     for _ in range(times):
         # Each training starts again from the same weights, with a new optimiser.
@@ -46,6 +46,22 @@ def test_gpu_agrees_with_cpu():
 
 def test_captured_step_agrees_with_plain_step():
     assert torch.allclose(trained("cuda", True), trained("cuda", False), atol=1e-3)
+
+
+@pytest.mark.parametrize("options", [{"rho": 0.05}, {"mixup": 0.5}, {"rho": 0.05, "mixup": 0.5}])
+def test_captured_sharpness_and_mixtures_agree_with_plain_steps(options):
+    captured = trained("cuda", True, **options)
+    assert torch.allclose(captured, trained("cuda", False, **options), atol=1e-3)
+    assert torch.allclose(captured, trained("cpu", False, **options), atol=TOLERANCE)
+    assert not torch.allclose(captured, trained("cuda", True), atol=1e-3)
+
+
+def test_neighbours_on_the_device():
+    from gradapt.choice.neighbours import nearest_neighbours
+
+    x = torch.randn(500, 30, generator=torch.Generator().manual_seed(0))
+    here, there = (np.sort(nearest_neighbours(own, 10), axis=1) for own in (x.numpy(), x.cuda()))
+    assert np.mean(here == there) > 0.999
 
 
 def test_captured_dropout_draws_anew_and_reproducibly():

@@ -11,7 +11,7 @@ from gradapt import Domain, DomainSequence
 from gradapt.datasets.toy import moving_gaussians
 from gradapt.errors import InputError
 from gradapt.learners import ScikitLearner
-from gradapt.methods import CarriedLabels, Relabelling
+from gradapt.methods import ByConfusion, ByLikelihood, CarriedLabels, GivenProportions, Relabelling
 from gradapt.paths import Transport, Workspace
 from gradapt.transport import Exact
 
@@ -183,3 +183,52 @@ def test_wrong_options_are_refused(options):
 def test_wrong_relabelling_is_refused(rounds, share):
     with pytest.raises(InputError):
         Relabelling(rounds, share)
+
+
+class TestProportions:
+    """A plan moves all mass: with other proportions it must put labels where they do not belong."""
+
+    @staticmethod
+    def path(seed=0, rare=40, n=300):
+        source, target = moving_gaussians((0, 0.3), n_samples=n, seed=seed)
+        kept = np.r_[np.flatnonzero(target.labels == 0), np.flatnonzero(target.labels == 1)[:rare]]
+        return DomainSequence([source, target.take(kept)])
+
+    @pytest.mark.parametrize("estimator", [ByLikelihood(10), ByConfusion(10)], ids=lambda own: type(own).__name__)
+    def test_labels_of_a_class_that_shrank_stay_with_it(self, estimator):
+        path = self.path()
+        truth = path.target.labels
+        plain = CarriedLabels().adapt(fitted(path), path)
+        corrected = CarriedLabels(proportions=estimator).adapt(fitted(path), path)
+        before, after = ((own.carried.argmax(axis=1) == truth).mean() for own in (plain, corrected))
+        assert before < 0.75
+        assert after > 0.95
+
+    def test_a_joint_training_weighs_the_source_so(self):
+        path = self.path()
+        shares = np.bincount(path.target.labels) / len(path.target)
+        CarriedLabels(joint=True, proportions=GivenProportions(tuple(shares))).adapt(fitted(path), path)
+        weights = Remembers.seen[-1][2][: len(path.source)]
+        share = weights[path.source.labels == 1].sum() / weights.sum()
+        assert share == pytest.approx(shares[1])
+
+    def test_the_plan_has_these_marginals_in_any_space(self):
+        path = self.path()
+        for feature_space in (True, False):
+            model = make_pipeline(StandardScaler(), LogisticRegression())
+            method = CarriedLabels(proportions=GivenProportions((0.9, 0.1)), feature_space=feature_space)
+            plan = method.adapt(fitted(path, model), path).plans[0]
+            assert plan.row_mass()[path.source.labels == 1].sum() == pytest.approx(0.1)
+
+    def test_an_estimate_that_tells_nothing_changes_nothing(self):
+        rng = np.random.default_rng(0)
+        source = Domain(rng.normal(size=(200, 2)), np.arange(200) % 2)
+        path = DomainSequence([source, Domain(rng.normal(size=(60, 2)))])
+        plain = CarriedLabels().adapt(fitted(path), path)
+        same = CarriedLabels(proportions=ByLikelihood(20)).adapt(fitted(path), path)
+        np.testing.assert_array_equal(plain.carried, same.carried)
+
+    def test_given_domains_need_a_direct_plan(self):
+        with pytest.raises(InputError, match="direct=True"):
+            CarriedLabels(proportions=ByLikelihood()).adapt(fitted(PATH), PATH)
+        CarriedLabels(proportions=GivenProportions((0.5, 0.5)), direct=True).adapt(fitted(PATH), PATH)

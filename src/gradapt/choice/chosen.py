@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,10 +19,11 @@ from gradapt.learners import Learner, as_learner
 from gradapt.methods import Adaptation, Method, OnStep, SourceOnly
 from gradapt.paths import Workspace
 
-__all__ = ["GUARDS", "SOURCE", "Chosen", "choose", "conclude"]
+__all__ = ["GUARDS", "SCORE", "SOURCE", "Chosen", "choose", "conclude"]
 
 # Name of the source model where the candidates do not have one.
 SOURCE = "source"
+SCORE: Evidence = NeighbourInformation(with_source=True)
 GUARDS: tuple[Guard, ...] = (ClassShares(), StructureHolds(), Names())
 # Differences of scores below this are rounding.
 _TIE = 1e-9
@@ -61,7 +62,7 @@ class Chosen:
     """
 
     candidates: Mapping[str, Method | Candidate]
-    score: Evidence = field(default_factory=NeighbourInformation)
+    score: Evidence = SCORE
     guards: tuple[Guard, ...] = GUARDS
     cautious: bool = True
     run_all: bool = False

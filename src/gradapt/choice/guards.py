@@ -22,6 +22,8 @@ __all__ = ["ClassShares", "Names", "StructureHolds", "agreement_when_renamed"]
 
 # A difference of two agreements counts beyond so many of its standard errors.
 _CLEAR = 2.0
+# Two candidates see the same classes where they agree so far from chance to always.
+_SAME_CLASSES = 0.5
 # Names keep distances better where they do in so many resamples, or worse.
 _SURE = (0.025, 0.975)
 
@@ -101,8 +103,10 @@ class Names:
         cautions: dict[Any, str] = {}
         for one, other in combinations(runs.names, 2):
             plain, renamed, names = agreement_when_renamed(runs.labels(one), runs.labels(other), k, weights)
-            # Two labellings by chance reach 1 / K, and 1 / 2 with two classes when renamed.
-            if renamed < 0.5 + 0.5 / k or renamed - plain <= self.least_gain:
+            shares = [np.sort(class_shares(runs.labels(name), k, weights)) for name in (one, other)]
+            # What renaming the classes of two unrelated labellings reaches: 1 for two that see one class alone.
+            chance = float(shares[0] @ shares[1])
+            if renamed - chance < _SAME_CLASSES * (1.0 - chance) or renamed - plain <= self.least_gain:
                 continue
             wrong = _by_distances(runs, one, other, names) or _by_source(runs, one, other, weights)
             agreed = f"{100 * renamed:.0f} % of the rows once classes are renamed, {100 * plain:.0f} % as they are"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from gradapt.checks import check_weights
@@ -13,12 +14,13 @@ from gradapt.choice.evidence import Judgement
 from gradapt.choice.runs import Runs
 from gradapt.domains import Domain, is_tensor, some_rows
 from gradapt.errors import InputError
+from gradapt.methods.class_shares import class_shares, total_variation
 from gradapt.seeds import derive_seed
-from gradapt.transport.kernels.arrays import beside, smallest, to_numpy
+from gradapt.transport.kernels.arrays import as_double, beside, smallest, to_numpy
 from gradapt.transport.problem.problem import Problem
 from gradapt.transport.problem.reductions import groups
 
-__all__ = ["NeighbourInformation", "nearest_neighbours", "shared_information"]
+__all__ = ["NeighbourInformation", "nearest_neighbours", "shared_information", "standardised"]
 
 
 @dataclass(frozen=True)
@@ -32,12 +34,18 @@ class NeighbourInformation:
     ----------
     n_neighbours : int
     max_rows : int
-        Of a larger target so many rows are drawn, and neighbours are looked for among these.
+        Of a larger domain so many rows are drawn, and neighbours are looked for among these.
     feature_space : bool
         Measure distances in the space of the source model's encoder; otherwise between the samples themselves, or in
         that space where they hold words or missing values.
     own_scale : bool
         Divide each feature by its deviation in the target first, for tables whose columns have units of their own.
+    with_source : bool
+        Use what the labelled source knows, in three ways. The information counts up to that of the true labels of the
+        source about their neighbours: a labelling that is smoother than the truth is no better. It is multiplied by the
+        share of the rows that need not change class for the target to have the source's class proportions. The
+        information between a row's label and the true labels of its nearest neighbours in the source is added, each
+        domain standardised by itself.
 
     Examples
     --------
@@ -52,6 +60,7 @@ class NeighbourInformation:
     max_rows: int = 10_000
     feature_space: bool = False
     own_scale: bool = False
+    with_source: bool = False
 
     def __post_init__(self) -> None:
         if self.n_neighbours < 1:
@@ -60,68 +69,138 @@ class NeighbourInformation:
             raise InputError(f"max_rows must be at least 2, got {self.max_rows!r}")
 
     def judge(self, runs: Runs) -> Judgement:
-        points, place = self._points(runs)
-        rows = _judged(runs.target, self.max_rows)
+        space = _Space.of(runs, self.feature_space)
+        points, rows, weights = self._distinct(space.target, self.max_rows)
+        around = nearest_neighbours(self._scaled(points), self.n_neighbours)
+        k = len(runs.learner.classes)
+        labels = {name: runs.labels(name)[rows] for name in runs.names}
+        own = {name: shared_information(said, said[around], k, weights) for name, said in labels.items()}
+        if self.with_source:
+            own = self._with_source(runs, space, points, labels, own, weights)
+        drawn = f" of {len(runs.target):,}" if len(rows) < len(runs.target) else ""
+        more = ", with those in the source" if self.with_source else ""
+        words = (
+            f"information (nats) between the label of a target row and those of its {around.shape[1]} nearest "
+            f"neighbours{space.words}{more}, on {len(rows):,}{drawn} rows"
+        )
+        return Judgement(own, weights, words, rows)
+
+    def _with_source(
+        self,
+        runs: Runs,
+        space: _Space,
+        points: Any,
+        labels: dict[Any, NDArray[np.int64]],
+        own: dict[Any, NDArray[np.float64]],
+        weights: NDArray[np.float64],
+    ) -> dict[Any, NDArray[np.float64]]:
+        """The same, held against the labelled source."""
+        k = len(runs.learner.classes)
+        # As many rows as of the target: neighbours are nearer where there are more of them.
+        there, chosen, mass = self._distinct(space.source, points.shape[0])
+        codes = runs.sequence.source.codes(runs.learner.classes)
+        known = class_shares(codes, k, runs.sequence.source.weights)
+        codes = codes[chosen]
+        within = codes[nearest_neighbours(self._scaled(there), self.n_neighbours)]
+        most = float(np.average(shared_information(codes, within, k, mass), weights=mass))
+        across = codes[nearest_neighbours(standardised(points), self.n_neighbours, standardised(there))]
+        found = {}
+        for name, said in labels.items():
+            information = float(np.average(own[name], weights=weights))
+            factor = 1.0 if information <= most else max(most, 0.0) / information
+            factor *= 1.0 - total_variation(class_shares(said, k, weights), known)
+            found[name] = factor * own[name] + shared_information(said, across, k, weights)
+        return found
+
+    def _distinct(self, domain: Domain, most: int) -> tuple[Any, NDArray[np.int64], NDArray[np.float64]]:
+        """Some rows of a domain as points, each once, with their numbers and weights."""
+        rows = _judged(domain, most)
+        points = domain.matrix()
         some = points[beside(points, rows)]
         # Equal rows have equal labels, whatever the candidate: they are one row that weighs more.
         group = groups(to_numpy(some) if is_tensor(some) else some)
         first = np.unique(group, return_index=True)[1]
-        mass = check_weights(runs.target.weights, len(runs.target))[rows]
-        weights = np.asarray(np.bincount(group, mass), dtype=np.float64)
-        rows = rows[first]
-        around = nearest_neighbours(self._scaled(some[beside(some, first)]), self.n_neighbours)
-        k = len(runs.learner.classes)
-        contributions = {name: shared_information(runs.labels(name)[rows], around, k, weights) for name in runs.names}
-        drawn = f" of {len(runs.target):,}" if len(rows) < len(runs.target) else ""
-        words = (
-            f"information (nats) between the label of a target row and those of its {around.shape[1]} nearest "
-            f"neighbours{place}, on {len(rows):,}{drawn} rows"
-        )
-        return Judgement(contributions, weights, words, rows)
-
-    def _points(self, runs: Runs) -> tuple[Any, str]:
-        """The rows as points, and in words where they are not the samples themselves."""
-        if not self.feature_space:
-            try:
-                return runs.target.matrix(), ""
-            except InputError:
-                pass  # words and missing values have no distance of their own
-        return runs.workspace.encoded_domain(runs.learner, runs.target).matrix(), " in the space of the encoder"
+        mass = check_weights(domain.weights, len(domain))[rows]
+        return some[beside(some, first)], rows[first], np.asarray(np.bincount(group, mass), dtype=np.float64)
 
     def _scaled(self, points: Any) -> Any:
-        if not self.own_scale:
-            return points
-        if hasattr(points, "tocsr"):
-            spread = np.sqrt(np.maximum(points.multiply(points).mean(axis=0) - np.square(points.mean(axis=0)), 0.0))
-            return points / np.where(spread > 0, spread, 1.0)
-        spread = points.std(0)
-        spread[spread == 0] = 1.0
-        return points / spread
+        return standardised(points) if self.own_scale else points
 
 
-def nearest_neighbours(points: Any, n_neighbours: int) -> NDArray[np.int64]:
+@dataclass(frozen=True, eq=False)
+class _Space:
+    """Source and target where distances are measured, and in words where that is not the input."""
+
+    source: Domain
+    target: Domain
+    words: str
+
+    @classmethod
+    def of(cls, runs: Runs, feature_space: bool) -> _Space:
+        source, target = runs.sequence.source, runs.target
+        if not feature_space:
+            try:
+                target.matrix()
+                return cls(source, target, "")
+            except InputError:
+                pass  # words and missing values have no distance of their own
+        encoded = runs.workspace.encoded_domain
+        return cls(encoded(runs.learner, source), encoded(runs.learner, target), " in the space of the encoder")
+
+
+def standardised(points: Any) -> Any:
+    """Each feature about its mean, in units of its deviation; constant ones become 0. Sparse points keep their zeros.
+
+    >>> standardised(np.array([[1.0, 5.0], [3.0, 5.0]])).tolist()
+    [[-1.0, 0.0], [1.0, 0.0]]
+    """
+    if sp.issparse(points):
+        mean = np.asarray(points.mean(axis=0)).ravel()
+        square = np.asarray(points.multiply(points).mean(axis=0)).ravel()
+        spread = np.sqrt(np.maximum(square - mean**2, 0.0))
+        return sp.csr_array(points @ sp.diags_array(1.0 / np.where(spread > 0, spread, 1.0)))
+    centred = as_double(points)
+    centred = centred - centred.mean(0)
+    spread = (centred**2).mean(0) ** 0.5
+    spread[spread == 0] = 1.0
+    return centred / spread
+
+
+def nearest_neighbours(points: Any, n_neighbours: int, among: Any = None) -> NDArray[np.int64]:
     """Row numbers of the nearest other rows of each row, in no order; distances are formed block by block.
 
     With fewer rows there are fewer neighbours; a single row has none. Tensors stay on their device.
 
+    Parameters
+    ----------
+    points : array, sparse matrix or tensor of shape (n, d)
+    n_neighbours : int
+    among : the same of shape (m, d), optional
+        Where the neighbours are looked for, instead of among the other points.
+
+    Examples
+    --------
     >>> nearest_neighbours(np.array([[0.0], [1.0], [5.0]]), 1).ravel().tolist()
     [1, 0, 1]
+    >>> nearest_neighbours(np.array([[0.0], [1.0], [5.0]]), 1, np.array([[4.0], [0.0]])).ravel().tolist()
+    [1, 1, 0]
     """
     n = points.shape[0]
-    count = min(n_neighbours, n - 1)
+    count = min(n_neighbours, n - 1 if among is None else among.shape[0])
     if count < 1:
         return np.empty((n, 0), dtype=np.int64)
     found = []
-    for part, block in Problem.of(points, points).cost_blocks():
-        own = np.arange(part.start, part.stop)
-        block[beside(block, own - part.start), beside(block, own)] = np.inf
+    for part, block in Problem.of(points, points if among is None else among).cost_blocks():
+        if among is None:
+            own = np.arange(part.start, part.stop)
+            block[beside(block, own - part.start), beside(block, own)] = np.inf
         found.append(to_numpy(smallest(block, count, axis=1)[0]))
     return np.concatenate(found).astype(np.int64)
 
 
 def shared_information(
     labels: NDArray[np.int64],
-    neighbours: NDArray[np.int64],
+    around: NDArray[np.int64],
     n_classes: int,
     weights: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
@@ -130,22 +209,22 @@ def shared_information(
     Parameters
     ----------
     labels : int array of length n
-    neighbours : int array of shape (n, m)
-        Row numbers.
+    around : int array of shape (n, m)
+        Labels of the neighbours.
     n_classes : int
     weights : float array of length n, optional
 
     Examples
     --------
-    >>> labels, around = np.array([0, 0, 1, 1]), np.array([[1], [0], [3], [2]])
-    >>> np.exp(shared_information(labels, around, 2)).round(9).tolist()
+    >>> labels = np.array([0, 0, 1, 1])
+    >>> np.exp(shared_information(labels, labels[:, None], 2)).round(9).tolist()
     [2.0, 2.0, 2.0, 2.0]
     """
-    n, m = neighbours.shape
+    n, m = around.shape
     if m == 0:
         return np.zeros(n)
     mass = check_weights(weights, n)
-    cells = labels[:, None] * n_classes + labels[neighbours]
+    cells = labels[:, None] * n_classes + around
     joint = np.bincount(cells.ravel(), np.repeat(mass / m, m), minlength=n_classes**2)
     table = (joint / joint.sum()).reshape(n_classes, n_classes)
     expected = table.sum(axis=1, keepdims=True) * table.sum(axis=0)

@@ -251,6 +251,8 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
 
     def _needs_matrices(self, method: Method) -> bool:
         """Whether samples of different domains are mixed in the input space: data frames must then become arrays."""
+        if getattr(method, "on_matrices", False):
+            return True
         if isinstance(method, Chosen):
             return any(self._needs_matrices(candidate.method) for candidate in method.named.values())
         goat = method.goat if isinstance(method, ChosenGOAT) else method

@@ -9,10 +9,14 @@ from math import isfinite
 import numpy as np
 from numpy.typing import NDArray
 
+from gradapt.checks import check_weights
 from gradapt.domains import Domain, DomainSequence, LabelledDomain, stack_rows
 from gradapt.errors import InputError
 from gradapt.learners import Learner, MixingLearner
 from gradapt.methods.adaptation import Adaptation, OnStep, StepRecord
+from gradapt.methods.class_proportions import ProportionEstimator
+from gradapt.methods.class_shares import class_shares
+from gradapt.methods.held_out import held_out
 from gradapt.methods.pseudo_labels import PseudoLabels, pseudo_label
 from gradapt.paths import Coupled, PathStep, Transport, Workspace
 
@@ -61,6 +65,11 @@ class CarriedLabels:
         mix anew in each epoch; other classifiers learn from mixtures that are made once, and must take weights.
     relabelling : Relabelling, optional
         Let the model correct the labels it learnt from.
+    proportions : ProportionEstimator, optional
+        Estimate the class proportions of the target, such as ``ByLikelihood()``, and weigh the source by them before
+        the plan is made: a plan moves all mass, so that of a class which shrank would end on samples of others. For a
+        plan straight from the source to the target. An estimate that tells nothing (`ProportionEstimate.identifiable`)
+        changes nothing.
 
     Examples
     --------
@@ -81,6 +90,7 @@ class CarriedLabels:
     joint: bool = False
     mixup: float | None = None
     relabelling: Relabelling | None = None
+    proportions: ProportionEstimator | None = None
 
     def __post_init__(self) -> None:
         if self.mixup is not None and not (isfinite(self.mixup) and self.mixup > 0):
@@ -97,7 +107,8 @@ class CarriedLabels:
     ) -> Adaptation:
         started = time.perf_counter()
         given = sequence.masked()
-        coupled = self._coupled(learner, given.ends() if self.direct else given, workspace or Workspace())
+        source = self._weighed(learner, given)
+        coupled = self._coupled(learner, given.ends() if self.direct else given, source, workspace or Workspace())
         carried = coupled.carried(learner.classes)
         if not self.refit:
             return Adaptation(learner, plans=coupled.plans, carried=carried)
@@ -114,15 +125,36 @@ class CarriedLabels:
                 labels, started = self._relabelled(student, target, labels), time.perf_counter()
                 if len(np.unique(labels.labels[labels.kept])) < 2:
                     break  # with one class left there is nothing to learn
-            student = self._trained(learner, given.source, target, labels)
+            student = self._trained(learner, source, target, labels)
             after = student.logits(target.samples).argmax(axis=1)
             records.append(StepRecord.of(number + 1, step, labels, after, started))
             if on_step is not None:
                 on_step(records[-1], student)
         return Adaptation(student, tuple(records), coupled.plans, carried=carried)
 
-    def _coupled(self, learner: Learner, sequence: DomainSequence, work: Workspace) -> Coupled:
-        return work.coupled(work.domains(learner, sequence, feature_space=self.feature_space), self.transport)
+    def _coupled(self, learner: Learner, sequence: DomainSequence, source: LabelledDomain, work: Workspace) -> Coupled:
+        domains = work.domains(learner, sequence, feature_space=self.feature_space)
+        if source is not sequence.source:
+            coded = domains.source
+            first = LabelledDomain(coded.samples, coded.labels, source.weights, coded.name, coded.allow_missing)
+            domains = DomainSequence([first, *domains[1:]])
+        return work.coupled(domains, self.transport)
+
+    def _weighed(self, learner: Learner, sequence: DomainSequence) -> LabelledDomain:
+        """The source, with the class proportions that the target is estimated to have."""
+        source = sequence.source
+        if self.proportions is None:
+            return source
+        if sequence.n_given and not self.direct:
+            raise InputError("proportions are those of the target: set direct=True, or leave the given domains out")
+        found = self.proportions.estimate(held_out(learner, source), learner.logits(sequence.target.samples))
+        if not found.identifiable:
+            return source
+        codes = source.codes(learner.classes)
+        own = class_shares(codes, len(learner.classes), source.weights)
+        factors = np.divide(found.estimate, own, out=np.zeros(len(own)), where=own > 0)
+        weights = check_weights(source.weights, len(source)) * factors[codes]
+        return LabelledDomain(source.samples, source.labels, weights, source.name, source.allow_missing)
 
     def _trained(self, learner: Learner, source: LabelledDomain, target: Domain, labels: PseudoLabels) -> Learner:
         """A new model of the labelled target samples, perhaps with the source."""

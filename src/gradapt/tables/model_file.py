@@ -38,6 +38,9 @@ _EXAMPLES = {Kind.NUMBER: 0.0, Kind.BOOLEAN: True, Kind.DATE: "2000-01-01", Kind
 # What the classifiers and transformers offered here are made of, beyond what skops trusts by itself.
 _TRUSTED = frozenset(
     {
+        "gradapt.methods.feature_maps.AffineMap",
+        "gradapt.methods.feature_maps.RankMap",
+        "gradapt.methods.rescaled_classifier.RescaledClassifier",
         "gradapt.tables.encoder.MLPEncoder",
         "numpy.dtype",
         "sklearn._loss.link.Interval",

@@ -18,7 +18,7 @@ from gradapt.trust.gate import Gate, assess
 from gradapt.trust.lost_class import lost_class
 from gradapt.trust.moves import LabelledPoints
 from gradapt.trust.overlap import Overlap, overlap, rows_to_label
-from gradapt.trust.proportions import ProportionShift, black_box_proportions, expectation_maximisation
+from gradapt.trust.proportions import ProportionShift
 from gradapt.trust.reweighted import ReweightedSource
 from gradapt.trust.same_law import SameLaw
 from gradapt.trust.step_check import StepCheck, measure_step
@@ -50,13 +50,11 @@ __all__ = [
     "ThresholdedConfidence",
     "Verdict",
     "assess",
-    "black_box_proportions",
     "check",
     "class_distances",
     "debiased_wasserstein",
     "error_certificate",
     "estimate_along",
-    "expectation_maximisation",
     "lost_class",
     "measure_step",
     "overlap",

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 from scipy.special import softmax
 
+from gradapt.methods.class_proportions import black_box_proportions, expectation_maximisation
 from gradapt.trust.view import PathView
 from gradapt.trust.weighted import Weights, class_shares, total_variation
 
-__all__ = ["ProportionShift", "black_box_proportions", "expectation_maximisation", "proportion_shift"]
+__all__ = ["ProportionShift", "proportion_shift"]
 
 _RESAMPLES = 100
 
@@ -43,47 +43,6 @@ class ProportionShift:
     def changed(self) -> bool:
         """Whether the proportions moved by more than sampling noise."""
         return self.distance > self.noise
-
-
-def black_box_proportions(confusion: NDArray[np.float64], predicted: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Proportions that explain the predictions, if only the proportions changed (Lipton et al. 2018).
-
-    Parameters
-    ----------
-    confusion : array of shape (K, K)
-        Probability of each prediction (row) for each true class (column): columns sum to 1.
-    predicted : array of length K
-        Shares of the predictions on the new domain.
-
-    Examples
-    --------
-    >>> black_box_proportions(np.array([[0.9, 0.2], [0.1, 0.8]]), np.array([0.34, 0.66])).round(6).tolist()
-    [0.2, 0.8]
-    """
-    weights, _ = nnls(confusion, predicted)
-    return np.asarray(weights / weights.sum()) if weights.sum() > 0 else np.asarray(predicted)
-
-
-def expectation_maximisation(
-    probabilities: NDArray[np.float64],
-    source: NDArray[np.float64],
-    n_rounds: int = 200,
-    weights: Weights = None,
-) -> NDArray[np.float64]:
-    """Proportions of largest likelihood under a model's class probabilities (Saerens et al. 2002).
-
-    >>> shares = np.repeat([[1.0, 0.0], [0.0, 1.0]], [3, 1], axis=0)
-    >>> expectation_maximisation(shares, np.array([0.5, 0.5])).tolist()
-    [0.75, 0.25]
-    """
-    current = source.copy()
-    for _ in range(n_rounds):
-        joint = probabilities * (current / np.maximum(source, 1e-12))
-        updated = np.average(joint / np.maximum(joint.sum(axis=1, keepdims=True), 1e-300), axis=0, weights=weights)
-        if np.abs(updated - current).max() < 1e-9:
-            return np.asarray(updated)
-        current = updated
-    return current
 
 
 def proportion_shift(view: PathView, number: int) -> ProportionShift:

@@ -94,9 +94,9 @@ def isometry(
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> line = rng.uniform(size=(300, 2)) * [9.0, 1.0]
-    >>> turned, square = line[200:, ::-1] + 5.0, rng.uniform(size=(100, 2)) * 7.0
-    >>> isometry(line[:200], turned).plausible, isometry(line[:200], square).plausible
+    >>> lines = rng.uniform(size=(600, 4)) * [8.0, 4.0, 2.0, 1.0]
+    >>> turned, cube = lines[400:, ::-1] + 5.0, rng.uniform(size=(200, 4)) * 5.0
+    >>> isometry(lines[:400], turned).plausible, isometry(lines[:400], cube).plausible
     (True, False)
     """
     if splits < 2:
