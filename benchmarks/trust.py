@@ -2,6 +2,8 @@
 
     python benchmarks/trust.py verdicts [--seeds 20]
     python benchmarks/trust.py accuracy [--seeds 3] [--first-seed 0]
+    python benchmarks/trust.py calibration [--seeds 200] [--results results]
+    python benchmarks/trust.py pictures
 
 The accuracy table reads MNIST, Cover Type and Portraits from the folder named by GRADAPT_DATA, or downloads them.
 Labels of unlabelled domains are looked at here only, to compare; the library never sees them.
@@ -14,6 +16,8 @@ import collections
 import json
 import sys
 import time
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -205,15 +209,192 @@ def _flat(sequence: DomainSequence) -> DomainSequence:
     )
 
 
+CASES = ("no shift", "overlap", "proportions", "means", "rotation")
+LENGTHS, SIZES = (1, 2, 5, 20), (200, 1_000)
+
+
+def drifting(case: str, n_steps: int, n: int, seed: int) -> DomainSequence:
+    """Two classes in the plane that stay, overlap and stay, change their proportions, move or turn; fresh samples each.
+
+    Proportions go from a half to a quarter, means by three spreads, turns by 60 degrees, evenly over the steps.
+    """
+    rng = np.random.default_rng([CASES.index(case), n_steps, n, seed])
+    domains = []
+    for number in range(n_steps + 1):
+        way = number / n_steps
+        labels = (rng.random(n) < (0.5 - 0.25 * way * (case == "proportions"))).astype(int)
+        gap = 1.0 if case == "overlap" else 3.0
+        x = (1.0 if case == "overlap" else 0.5) * rng.normal(size=(n, 2)) + np.outer(gap * (labels - 0.5), [1.0, 0.0])
+        if case == "means":
+            x += 1.5 * way * np.array([0.6, 0.8])
+        if case == "rotation":
+            turn = np.deg2rad(60.0 * way)
+            x = x @ np.array([[np.cos(turn), np.sin(turn)], [-np.sin(turn), np.cos(turn)]])
+        domains.append(Domain(x, labels=labels, name=str(number)))
+    return DomainSequence(domains)
+
+
+def one_path(case: str, n_steps: int, n: int, seed: int) -> dict[str, Any]:
+    """Verdict and estimate for the source model on the target of one drawn path, and the truth."""
+    from sklearn.linear_model import LogisticRegression
+
+    from gradapt.trust import CarriedOrAgreement, PathView
+    from gradapt.trust.checking import diagnose
+    from gradapt.trust.same_law import same_laws
+
+    sequence = drifting(case, n_steps, n, seed)
+    view = PathView.of(sequence, LogisticRegression(), seed)
+    # Where every domain passes the tests the verdict is not to adapt, and the rest need not be computed.
+    calm = all(law.classes_stay for law in same_laws(view))
+    advice = "do not adapt" if calm else diagnose(view).advice.value
+    guess = CarriedOrAgreement().prepare(view).estimate(view.learner, n_steps, adapted=False)
+    predicted = view.learner.classes[view.predicted(view.learner, n_steps)]
+    truth = float(np.mean(predicted == sequence.target.labels))
+    return {
+        "advice": advice,
+        "value": guess.value,
+        "low": guess.low,
+        "high": guess.high,
+        "reliable": guess.reliable,
+        "method": guess.method,
+        "truth": truth,
+    }
+
+
+def calibration(n_seeds: int, first: int, cells: Iterable[tuple[str, int, int]], minutes: float) -> dict[str, Any]:
+    """False alarms of the verdict and coverage of the estimates, over drawn paths: (case, T, n) of each cell."""
+    import warnings
+
+    from threadpoolctl import threadpool_limits
+
+    warnings.simplefilter("ignore")
+    table: dict[str, Any] = {}
+    started = time.perf_counter()
+    for case, n_steps, n in cells:
+        runs = []
+        with threadpool_limits(limits=1):
+            for seed in range(first, first + n_seeds):
+                if time.perf_counter() - started > 60.0 * minutes:
+                    break
+                runs.append(one_path(case, n_steps, n, seed))
+        if runs:
+            name = f"{case}, T = {n_steps}, n = {n}"
+            table[name] = {"case": case, "T": n_steps, "n": n, **calibrated(runs)}
+            print(f"{time.perf_counter() - started:6.0f} s  {name}: {table[name]}", flush=True)
+    return table
+
+
+def calibrated(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """Shares of the advice, of intervals that hold the truth, and of estimates that call themselves reliable."""
+    covered = np.array([run["low"] <= run["truth"] <= run["high"] for run in runs])
+    reliable = np.array([run["reliable"] for run in runs])
+    said = collections.Counter(run["advice"] for run in runs)
+    return {
+        "runs": len(runs),
+        "advice": dict(said),
+        "not 'do not adapt'": round(1.0 - said["do not adapt"] / len(runs), 3),
+        "covered": round(float(covered.mean()), 3),
+        "reliable": round(float(reliable.mean()), 3),
+        "covered where reliable": round(float(covered[reliable].mean()), 3) if reliable.any() else None,
+        "mean width": round(float(np.mean([run["high"] - run["low"] for run in runs])), 3),
+        "bias": round(float(np.mean([run["value"] - run["truth"] for run in runs])), 3),
+    }
+
+
+def calibration_text(table: dict[str, Any]) -> str:
+    """The table in Markdown."""
+    lines = [
+        "| case | T | n | paths | said to move | truth in interval | called reliable | of these covered | mean width |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in table.values():
+        sure = row["covered where reliable"]
+        lines.append(
+            f"| {row['case']} | {row['T']} | {row['n']:,} | {row['runs']} | {100 * row[NOT_CALM]:.1f} % | "
+            f"{100 * row['covered']:.1f} % | {100 * row['reliable']:.0f} % | "
+            f"{'-' if sure is None else f'{100 * sure:.1f} %'} | {row['mean width']:.2f} |"
+        )
+    return "\n".join(lines) + "\n"
+
+
+NOT_CALM = "not 'do not adapt'"
+
+
+def ring(angle: float, seed: int, n: int = 300) -> tuple[Any, Any]:
+    """Three classes at 0, 120 and 240 degrees, turned by an angle."""
+    rng = np.random.default_rng(seed)
+    labels = rng.integers(0, 3, n)
+    turn = np.deg2rad(120.0 * labels + angle)
+    return 4.0 * np.stack([np.cos(turn), np.sin(turn)], axis=1) + 0.3 * rng.normal(size=(n, 2)), labels
+
+
+def pictures(folder: Path) -> None:
+    """The ring whose two readings nothing can tell apart, and the terms of a bound on the demo's path."""
+    from matplotlib.figure import Figure
+
+    from gradapt.methods import GOAT
+    from gradapt.paper.demo import SCENES
+    from gradapt.trust import error_certificate
+
+    figure = Figure(figsize=(10.0, 2.7), layout="constrained")
+    colours = np.array(["#4477aa", "#ee6677", "#228833"])
+    source, labels = ring(0, 0)
+    target, turned = ring(80, 1)
+    panels = (
+        ("source", source, colours[labels]),
+        ("target, as it is seen", target, "0.5"),
+        ("its classes, if it turned by 80 degrees", target, colours[turned]),
+        ("its classes, if it turned back by 40", target, colours[(turned + 1) % 3]),
+    )
+    for axes, (title, points, colour) in zip(figure.subplots(1, 4), panels, strict=True):
+        axes.scatter(*points.T, s=4, c=colour)
+        axes.set(xticks=[], yticks=[], aspect="equal", xlim=(-5.5, 5.5), ylim=(-5.5, 5.5))
+        axes.set_title(title, fontsize=9)
+    figure.savefig(folder / "symmetric-ring.png", dpi=130)
+
+    scene = SCENES["gaussians"]
+    sequence = scene.make(seed=0)
+    started = time.perf_counter()
+    found = error_certificate(sequence, scene.make_classifier(), method=GOAT(n_generated=scene.n_generated))
+    rows = found.rows[-1]
+    answers = found.adapted.classes[found.adapted.logits(sequence.target.samples[rows]).argmax(axis=1)]
+    truth = float(np.mean(answers != sequence.target.labels[rows]))
+    print(found.bound, f"true error {truth:.3f}, {time.perf_counter() - started:.1f} s", sep="\n")
+    found.bound.plot(truth=truth).figure.savefig(folder / "error-bound.png", dpi=130)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("table", choices=["verdicts", "accuracy"])
+    parser.add_argument("table", choices=["verdicts", "accuracy", "calibration", "pictures"])
+    parser.add_argument("--results", help="folder for trust-calibration.json and .md")
+    parser.add_argument("--minutes", type=float, default=60.0, help="calibration stops drawing after so long")
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--json", dest="target")
+    parser.add_argument("--cases", nargs="+", choices=CASES)
+    parser.add_argument("--lengths", nargs="+", type=int)
+    parser.add_argument("--sizes", nargs="+", type=int)
     arguments = parser.parse_args()
-    make, seeds = (verdicts, 20) if arguments.table == "verdicts" else (accuracy, 3)
-    result = make(arguments.seeds or seeds, arguments.first_seed)
+    if arguments.table == "pictures":
+        return pictures(Path("docs/images"))
+    if arguments.table == "calibration":
+        cells = [
+            (case, t, n)
+            for n in arguments.sizes or SIZES
+            for t in arguments.lengths or LENGTHS
+            for case in arguments.cases or CASES
+        ]
+        result = calibration(arguments.seeds or 200, arguments.first_seed, cells, arguments.minutes)
+        if arguments.results:
+            folder = Path(arguments.results)
+            known = folder / "trust-calibration.json"
+            # What was measured before and not now stays.
+            result = {**(json.loads(known.read_text()) if known.exists() else {}), **result}
+            known.write_text(json.dumps(result, indent=2) + "\n")
+            (folder / "trust-calibration.md").write_text(calibration_text(result))
+    else:
+        make, seeds = (verdicts, 20) if arguments.table == "verdicts" else (accuracy, 3)
+        result = make(arguments.seeds or seeds, arguments.first_seed)
     if arguments.target:
         with open(arguments.target, "w") as file:
             json.dump(result, file, indent=2)

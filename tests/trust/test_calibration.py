@@ -6,7 +6,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from gradapt.domains import Domain, DomainSequence
-from gradapt.trust import Advice, PathView, check
+from gradapt.trust import Advice, CarriedOrAgreement, PathView, check
 from gradapt.trust.same_law import holm, mixture_shares, same_laws, two_sample_test
 
 
@@ -107,3 +107,24 @@ def test_mixture_shares_of_three_classes():
     new = rng.choice(3, 600, p=[0.7, 0.3, 0.0])
     y = rng.normal(size=(600, 2)) + 4.0 * np.array([[0, 0], [1, 0], [0, 1]])[new]
     np.testing.assert_allclose(mixture_shares(x, codes, y, 4), [0.7, 0.3, 0.0, 0.0], atol=0.05)
+
+
+# Coverage -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"gap": 1.0, "spread": 1.0, "n_steps": 2}, {"last_share": 0.25, "n_steps": 2}, {"move": 0.5, "n_steps": 2}],
+    ids=["overlap", "proportions", "move"],
+)
+def test_intervals_hold_the_truth_or_are_not_called_reliable(options):
+    # A small version of `benchmarks/trust.py calibration`: of 5 intervals of 95 %, four or more.
+    held = 0
+    for seed in range(5):
+        sequence = path(100 + seed, **options)
+        view = PathView.of(sequence, LogisticRegression(), seed)
+        guess = CarriedOrAgreement().prepare(view).estimate(view.learner, view.last, adapted=False)
+        truth = np.mean(view.learner.classes[view.source_predicted(view.last)] == sequence.target.labels)
+        held += guess.low <= truth <= guess.high or not guess.reliable
+        assert guess.high - guess.low < 0.5
+    assert held >= 4

@@ -24,9 +24,16 @@ from gradapt.theory.discrepancies import discrepancy, discrepancy_bound, distanc
 from gradapt.theory.generalisation import NetworkConstants, PathErrors, generalisation_bound, network_bound
 from gradapt.theory.kumar import kumar_exponential, kumar_factor, kumar_path, kumar_step
 from gradapt.theory.lipschitz import Lipschitz, Side, compose, linear_lipschitz, margin_lipschitz, spectral_product
+from gradapt.theory.measured import (
+    clopper_pearson,
+    margin_transfer,
+    measured_stability,
+    transported_error,
+    wasserstein_upper,
+)
 from gradapt.theory.network_lipschitz import network_lower, network_upper
 from gradapt.theory.optimal_steps import OptimalSteps, StepConstants, optimal_steps, simplified_bound, stationary_steps
-from gradapt.theory.path_terms import PathLength, path_length_inequality
+from gradapt.theory.path_terms import PathCertificate, PathLength, path_certificate, path_length_inequality
 from gradapt.theory.shifted_error import error_difference
 from gradapt.theory.stability import naive_bound, self_training_stability
 from gradapt.theory.standing import Kind, Standing, guarantee, heuristic, order
@@ -46,12 +53,14 @@ __all__ = [
     "NetworkConstants",
     "NormBoundedNetworks",
     "OptimalSteps",
+    "PathCertificate",
     "PathErrors",
     "PathLength",
     "Sampling",
     "Side",
     "Standing",
     "StepConstants",
+    "clopper_pearson",
     "compare_bounds",
     "compose",
     "discrepancy",
@@ -72,6 +81,8 @@ __all__ = [
     "linear_sequential_rademacher",
     "loss_sequential_rademacher",
     "margin_lipschitz",
+    "margin_transfer",
+    "measured_stability",
     "minimising_weights",
     "naive_bound",
     "network_bound",
@@ -80,9 +91,12 @@ __all__ = [
     "network_upper",
     "optimal_steps",
     "order",
+    "path_certificate",
     "path_length_inequality",
     "self_training_stability",
     "simplified_bound",
     "spectral_product",
     "stationary_steps",
+    "transported_error",
+    "wasserstein_upper",
 ]

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import isfinite
 from types import MappingProxyType
+from typing import Any
 
+from gradapt.extras import need
 from gradapt.theory.standing import Kind, Standing, heuristic
 
 __all__ = ["Bound"]
@@ -71,6 +73,32 @@ class Bound:
     def vacuous(self, largest_loss: float = 1.0) -> bool:
         """Whether the bound says nothing about a loss that never exceeds ``largest_loss``."""
         return not (isfinite(self.total) and self.total < largest_loss)
+
+    def plot(self, axes: Any = None, *, truth: float | None = None) -> Any:
+        """Draw the terms as one stacked bar against an error of 1; returns the matplotlib axes.
+
+        Parameters
+        ----------
+        axes : matplotlib axes, optional
+        truth : float, optional
+            The true error, where it is known, as a mark.
+        """
+        if axes is None:
+            need("matplotlib", "tables", "drawing a bound")
+            from matplotlib.figure import Figure
+
+            axes = Figure(figsize=(7.0, 2.2), layout="constrained").subplots()
+        left = 0.0
+        for name, value in self.terms.items():
+            axes.barh(0, value, left=left, height=0.5, label=f"{name} {value:.3f}")
+            left += value
+        axes.axvline(1.0, color="0.4", linewidth=1.0, linestyle=":")
+        if truth is not None:
+            axes.plot(truth, 0, "kD", markersize=6, label=f"true error {truth:.3f}")
+        axes.set(xlim=(0.0, max(1.05, 1.05 * left)), yticks=[], xlabel="target error")
+        axes.set_title(f"{self.statement}: {self.total:.3f}, {self.standing}", fontsize=9)
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.35), ncols=3, frameon=False, fontsize=8)
+        return axes
 
     def __str__(self) -> str:
         width = max(len("total"), *(len(name) for name in self.terms)) + 2

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gradapt.errors import InputError
 from gradapt.theory.assumptions import JOINT_SHIFT, LIPSCHITZ_LOSS, LIPSCHITZ_MODEL, ONES, Assumptions
 from gradapt.theory.bound import Bound
 from gradapt.theory.numbers import check_non_negative, check_shifts, check_simplex
@@ -45,7 +46,9 @@ def discrepancy(errors: Any, weights: Any = None) -> float:
     return float((table[:, -1] - table @ q).max())
 
 
-def discrepancy_bound(shifts: Any, weights: Any = None, assumptions: Assumptions = ONES) -> Bound:
+def discrepancy_bound(
+    shifts: Any, weights: Any = None, assumptions: Assumptions = ONES, *, to_last: Any = None
+) -> Bound:
     """``rho * sqrt(R^2 + 1) * sum of q_tau * (path length from domain tau to the last)``.
 
     Parameters
@@ -56,6 +59,8 @@ def discrepancy_bound(shifts: Any, weights: Any = None, assumptions: Assumptions
         ``q``, one entry per domain; uniform by default.
     assumptions : Assumptions
         ``rho`` and ``R`` are used.
+    to_last : array, optional
+        ``W_p`` of each domain to the last, measured directly: never more than the path, and what the lemma needs.
 
     Notes
     -----
@@ -69,6 +74,12 @@ def discrepancy_bound(shifts: Any, weights: Any = None, assumptions: Assumptions
     0.125
     """
     path = distance_to_last(shifts)
+    if to_last is not None:
+        direct = check_shifts(to_last, "to_last")
+        if len(direct) != len(path):
+            raise InputError(f"to_last must hold one distance per domain, {len(path)}, got {len(direct)}")
+        # Distances measured on samples may break the triangle inequality: the smaller of the two counts.
+        path = np.minimum(path, direct)
     q = check_simplex(weights, len(path))
     return Bound(
         "Lemma 2 (discrepancy bound)",

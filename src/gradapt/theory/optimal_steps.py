@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil, floor, sqrt
 
+from gradapt.theory.assumptions import ONES, Assumptions
 from gradapt.theory.bound import Bound
 from gradapt.theory.numbers import check_count, check_non_negative, check_positive
 from gradapt.theory.standing import order
@@ -19,6 +20,33 @@ class StepConstants:
     shift: float = 1.0
     estimation: float = 1.0
     total_samples: float = 1.0
+
+    @classmethod
+    def from_data(
+        cls, error_rise: float, shift: float, disagreement: float, n_samples: int, assumptions: Assumptions = ONES
+    ) -> StepConstants:
+        """Constants measured on a step whose errors are known, such as one between two halves of the source.
+
+        Parameters
+        ----------
+        error_rise : float
+            By how much the error of one model rises over a known shift.
+        shift : float
+            That shift.
+        disagreement : float
+            Of student and teacher on fresh samples after one step with ``n_samples`` samples.
+        n_samples : int
+        assumptions : Assumptions
+            ``M``: the constant of the last term is that of the proof, which nothing in the data replaces.
+
+        Examples
+        --------
+        >>> StepConstants.from_data(0.05, 0.25, 0.01, 400)
+        StepConstants(shift=0.2, estimation=0.2, total_samples=1.0)
+        """
+        slope = check_non_negative(error_rise, "error_rise") / check_positive(shift, "shift")
+        noise = check_non_negative(disagreement, "disagreement") * sqrt(check_count(n_samples, "n_samples"))
+        return cls(slope, noise, assumptions.loss_bound)
 
 
 AS_PRINTED = StepConstants()
@@ -108,6 +136,17 @@ class OptimalSteps:
     def limited_by_geodesic(self) -> bool:
         """Whether the length of the geodesic decides, and not the formula."""
         return self.geodesic >= self.stationary
+
+    @property
+    def sentence(self) -> str:
+        """What the formula says, and whether it says anything."""
+        if self.limited_by_geodesic:
+            return (
+                f"the formula does not choose the number of steps: its own optimum, {self.stationary:.2g}, is below "
+                f"the {self.geodesic:.3g} steps that the largest allowed shift asks for; that choice decides"
+            )
+        reach = f"more than the {self.geodesic:.3g} that reach the target"
+        return f"the bound is smallest at {self.optimum:.3g} steps, {reach}"
 
     @property
     def n_between(self) -> int:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import sqrt
 from typing import Any
 
 from gradapt.errors import InputError
 from gradapt.theory.numbers import check_non_negative, check_shifts
 
-__all__ = ["PathLength", "path_length_inequality"]
+__all__ = ["PathCertificate", "PathLength", "path_certificate", "path_length_inequality"]
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,68 @@ class PathLength:
     def attained(self, tolerance: float = 1e-6) -> bool:
         """Whether the path is as short as can be, up to a relative ``tolerance``."""
         return self.slack <= tolerance * max(self.direct, self.length)
+
+
+@dataclass(frozen=True)
+class PathCertificate:
+    """What a plan's certificate says about the path of domains generated on it.
+
+    Attributes
+    ----------
+    length : float
+        At most so long is the path, in ``W_2``: the root of the plan's mean squared move.
+    direct : float
+        At least so far apart are the domains: the root of the certificate's lower bound.
+    end_error : float
+        At most so far from the given domains do the ends of the path lie, for mass that cutoffs dropped.
+    """
+
+    length: float
+    direct: float
+    end_error: float
+
+    @property
+    def excess(self) -> float:
+        """What the path may be longer than the geodesic; each generated domain makes a detour of at most this."""
+        return max(self.length - self.direct, 0.0) + 2.0 * self.end_error
+
+    @property
+    def sentence(self) -> str:
+        """In words, with what it does not say."""
+        return (
+            f"the path is at most {self.excess:.3g} longer than the geodesic of at least {self.direct:.3g}; a path so "
+            "short need not lie near the geodesic, since several plans may cost the same"
+        )
+
+
+def path_certificate(primal: float, dual: float, *, lost_mass: float = 0.0, diameter: float = 0.0) -> PathCertificate:
+    """Length of a generated path against the geodesic, from a plan's certificate (squared Euclidean costs).
+
+    Parameters
+    ----------
+    primal, dual : float
+        Cost of the plan, and the lower bound on the cost of every plan: their difference holds the entropic bias.
+    lost_mass : float
+        Share of the mass that cutoffs dropped.
+    diameter : float
+        Largest distance of two samples, needed where mass was lost.
+
+    Examples
+    --------
+    >>> certificate = path_certificate(4.0, 3.61)
+    >>> certificate.length, round(certificate.excess, 6)
+    (2.0, 0.1)
+    """
+    cost, least = check_non_negative(primal, "primal"), check_non_negative(max(dual, 0.0), "dual")
+    if least > cost * (1.0 + 1e-9):
+        raise InputError(
+            f"the lower bound {dual!r} exceeds the plan's cost {primal!r}; they belong to different problems"
+        )
+    lost = check_non_negative(lost_mass, "lost_mass")
+    if lost > 0 and diameter <= 0:
+        raise InputError(f"a plan that lost {lost:.3g} of its mass needs the diameter of the samples, got {diameter!r}")
+    # A share of the mass may have to go anywhere among the samples.
+    return PathCertificate(sqrt(cost), sqrt(least), sqrt(lost) * diameter)
 
 
 def path_length_inequality(shifts: Any, direct: float, *, tolerance: float = 1e-6) -> PathLength:

@@ -11,6 +11,8 @@ from gradapt.trust.carried_or_agreement import CarriedOrAgreement
 from gradapt.trust.checking import check
 from gradapt.trust.confidence import ThresholdedConfidence
 from gradapt.trust.decision import Decision, Keep
+from gradapt.trust.distance_bounds import DistanceEstimate, class_distances, debiased_wasserstein
+from gradapt.trust.error_bound import ErrorCertificate, error_certificate
 from gradapt.trust.gain import PairedGain
 from gradapt.trust.gate import Gate, assess
 from gradapt.trust.lost_class import lost_class
@@ -31,7 +33,9 @@ __all__ = [
     "CarriedAgreement",
     "CarriedOrAgreement",
     "Decision",
+    "DistanceEstimate",
     "DomainAccuracy",
+    "ErrorCertificate",
     "Gate",
     "Keep",
     "LabelledPoints",
@@ -47,6 +51,9 @@ __all__ = [
     "Verdict",
     "assess",
     "check",
+    "class_distances",
+    "debiased_wasserstein",
+    "error_certificate",
     "estimate_along",
     "lost_class",
     "measure_step",

@@ -90,6 +90,13 @@ class Moves:
                 found[code] = quantile(self.lengths[own], 0.5, self.plan.mass[own])
         return found
 
+    def class_crossing(self, n_classes: int) -> NDArray[np.float64]:
+        """Share of each class's mass that arrives under another label; NaN for absent classes."""
+        starts = self.before.codes[self.plan.rows]
+        left = np.bincount(starts, self.plan.mass, n_classes)
+        crossed = np.bincount(starts, self.plan.mass * (starts != self.after.codes[self.plan.cols]), n_classes)
+        return np.asarray(np.divide(crossed, left, out=np.full(n_classes, np.nan), where=left > 0))
+
     def unusual(self, n_classes: int) -> NDArray[np.float64]:
         """For each sample of ``after``, by how much it has come further than twice what its class typically moved.
 

@@ -23,6 +23,7 @@ _HALF = 400
 _FEWEST = 5
 # Share of samples that count as out of the ordinary in a domain compared with itself.
 _TAIL = 0.05
+_MOST = 0.5
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,8 @@ class StepCheck:
         Total variation between the class shares of the two domains: by the classifier's labels, or by the groups that
         grow around the moved class means, whichever is less. Labels alone take a class that moved for another.
     worst_ratio : float
-        Largest shift over margin of a class, by labels or along the plan: the condition R * Delta < 1 of Kumar et al.
-        is about this one.
+        Largest shift over margin of a class, by labels, or along the plan where most of a class arrives under another
+        label: the condition R * Delta < 1 of Kumar et al. is about this one.
     worst_class : str
         The class that it belongs to.
     """
@@ -120,6 +121,8 @@ def measure_step(
     margins = np.array([_margin(a0, b0, c) for c in codes])
     moved, still = Moves.between(a0, b1), Moves.between(a0, b0)
     carried = np.sqrt(np.maximum(moved.typical(n_classes) ** 2 - still.typical(n_classes) ** 2, 0.0))
+    # Along the plan only where most of a class arrives under another label: there labels do not see its move.
+    carried[~(moved.class_crossing(n_classes) > _MOST)] = np.nan
     worst, worst_ratio = _worst(np.fmax(class_shifts, carried) / margins)
     shares0, shares1 = before.shares(n_classes), after.shares(n_classes)
     return StepCheck(
@@ -166,13 +169,13 @@ def _halves(points: LabelledPoints, seed: int) -> tuple[LabelledPoints, Labelled
 
 
 def _excess_square(a0: LabelledPoints, b0: LabelledPoints, a1: LabelledPoints, b1: LabelledPoints) -> float:
-    """Squared distance from ``a0`` to ``b1`` less that between halves of one domain; NaN for few samples."""
+    """Mean squared distance between halves of two domains less that between halves of one; NaN for few samples."""
     m = min(len(a0), len(b0), len(a1), len(b1))
     if m < _FEWEST:
         return float("nan")
     a0, b0, a1, b1 = (points.take(np.arange(m)) for points in (a0, b0, a1, b1))
-    noise = 0.5 * (_distance(a0, b0) ** 2 + _distance(a1, b1) ** 2)
-    return float(_distance(a0, b1) ** 2 - noise)
+    noise = _distance(a0, b0) ** 2 + _distance(a1, b1) ** 2
+    return float(0.5 * (_distance(a0, b1) ** 2 + _distance(a1, b0) ** 2 - noise))
 
 
 def _distance(a: LabelledPoints, b: LabelledPoints) -> float:

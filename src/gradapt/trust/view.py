@@ -16,7 +16,7 @@ from gradapt.methods import GradualSelfTraining, StepRecord
 from gradapt.seeds import derive_seed
 from gradapt.trust.weighted import Weights, mean
 
-__all__ = ["PathView", "students_along"]
+__all__ = ["PathView", "encoded_rows", "students_along"]
 
 _HELD_OUT = 1 / 3
 
@@ -137,7 +137,7 @@ class PathView:
 
     def features(self, number: int, rows: NDArray[np.int64] | None = None) -> NDArray[np.float64]:
         """Features of (some rows of) a domain, in the space of the source model's encoder."""
-        whole = self.once(("features", number), lambda: _features(self.learner, self.sequence[number].samples))
+        whole = self.once(("features", number), lambda: encoded_rows(self.learner, self.sequence[number].samples))
         return whole if rows is None else whole[rows]
 
     def rng(self, *names: Any) -> np.random.Generator:
@@ -156,7 +156,7 @@ def students_along(learner: Learner, sequence: DomainSequence) -> list[Learner]:
     return learners
 
 
-def _features(learner: Learner, samples: Any) -> NDArray[np.float64]:
+def encoded_rows(learner: Learner, samples: Any) -> NDArray[np.float64]:
     """Encoded samples as one row of numbers each."""
     encoded = learner.encode(samples)
     if hasattr(encoded, "toarray"):
