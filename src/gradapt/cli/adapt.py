@@ -92,8 +92,10 @@ def _text(summary: dict[str, Any], out: Path) -> str:
     if summary["generated"]["how"] != "asked":
         lines.append(f"generated: {summary['generated']['sentence']}")
     lines.append(accuracy_line("adapted model", summary["accuracy"]["new"]))
-    if summary["remedies"] is not None and summary["kept"] == "source":
-        lines.append(f"labels of some rows would tell more: gradapt label {out} --budget 50 -o rows.csv")
+    if summary["remedies"] is not None and not summary["remedies"]["measured"]:
+        other = summary["remedies"]["runner_up"]
+        between = "" if other is None else f" between {summary['remedies']['best']} and {other}"
+        lines.append(f"labels of some rows would settle more{between}: gradapt label {out} --budget 50 -o rows.csv")
     lines.append(f"kept: {summary['kept']} model; {summary['kept_reason']}")
     lines.append(f"report: {out / 'report.html'}")
     return "\n".join(printable(line) for block in lines for line in block.split("\n"))
