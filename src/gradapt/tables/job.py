@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from gradapt.choice import Choice, ChosenGOAT
+from gradapt.estimators.remedies import ChosenRemedy, RemedyChoice, table_remedies
 from gradapt.learners import Learner
 from gradapt.methods import (
     GOAT,
@@ -26,7 +27,6 @@ from gradapt.tables.labelled_rows import LabelledRows, adapt_with_labels
 from gradapt.tables.models import is_network
 from gradapt.tables.predictor import Predictor
 from gradapt.tables.read import Table, table_of
-from gradapt.tables.remedies import ChosenRemedy, RemedyChoice, table_remedies
 from gradapt.tables.settings import Settings
 from gradapt.trust import Decision, assess
 

@@ -15,13 +15,13 @@ from gradapt.choice import Choice, Chosen, Judgement, Runs
 from gradapt.choice.chosen import SOURCE
 from gradapt.choice.runs import OnCandidate
 from gradapt.errors import InputError
+from gradapt.estimators.remedies import RemedyChoice, table_remedies
 from gradapt.methods import Adaptation, Method, OnStep, SourceOnly
 from gradapt.methods.labelled_training import LabelledTraining
 from gradapt.tables.checked import Checked
 from gradapt.tables.columns import conform
 from gradapt.tables.preprocess import as_matrix
 from gradapt.tables.read import open_table
-from gradapt.tables.remedies import RemedyChoice, table_remedies
 from gradapt.trust import AccuracyEstimate
 from gradapt.trust.accuracy import spread
 from gradapt.trust.weighted import effective_size
