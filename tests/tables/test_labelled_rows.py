@@ -143,6 +143,16 @@ def test_what_is_refused(turned, tmp_path, change, words):
         read_labelled(filled(frame, checked, tmp_path, change=change), checked)
 
 
+def test_networks_are_refused_before_anything_is_read(turned, monkeypatch, tmp_path):
+    from gradapt.tables import labelled_rows
+
+    monkeypatch.setattr(labelled_rows, "is_network", lambda model: True)
+    with pytest.raises(InputError, match="not for pictures or networks"):
+        read_labelled(tmp_path / "absent.csv", turned[1])
+    with pytest.raises(InputError, match="not for pictures or networks"):
+        wanted_rows(turned[1], 20)
+
+
 # On the command line -----------------------------------------------------------------------------------------
 
 
