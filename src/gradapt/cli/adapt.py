@@ -36,6 +36,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="labels of some rows of the last window, in a file that gradapt label wrote: every remedy is compared on "
         "them, and models learn from them",
     )
+    run_folder.add_argument(
+        "--candidates", action="store_true", help="also write what every remedy that was tried predicts, a column each"
+    )
     run_folder.add_argument("--mlflow", metavar="URI", help="log the run to MLflow, for instance sqlite:///mlflow.db")
 
 
@@ -59,7 +62,7 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
         print(check_text(check_summary(checked)), flush=True)
     labelled = None if chosen.labels is None else read_labelled(chosen.labels, checked)
     with stages() as progress:
-        result = adapt_checked(checked, progress, labelled)
+        result = adapt_checked(checked, progress, labelled, every_candidate=chosen.candidates)
         progress("write", 0, 1)
         summary = summarise(result, chosen.arguments, shlex.join(["gradapt", *chosen.arguments]))
         save_run(result, summary, chosen.out, page=build_page, force=chosen.force)
