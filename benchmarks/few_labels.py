@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 from remedies import MODELS, TABLES, source_model, split
 
+from gradapt.estimators.remedies import table_remedies
 from gradapt.tables.labelled_rows import rows_to_ask
-from gradapt.tables.remedies import table_remedies
 
 N_DRAWS = 200
 

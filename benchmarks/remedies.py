@@ -24,6 +24,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from gradapt.domains import ByEdges, DomainSequence
+from gradapt.estimators.remedies import PROPORTIONS, ChosenRemedy, table_remedies
 from gradapt.learners import Learner, as_learner
 from gradapt.methods import (
     ByConfusion,
@@ -40,7 +41,6 @@ from gradapt.tables.columns import conform
 from gradapt.tables.models import make_model, model_from_word
 from gradapt.tables.prepare import prepare
 from gradapt.tables.preprocess import as_matrix
-from gradapt.tables.remedies import PROPORTIONS, ChosenRemedy, table_remedies
 
 N_ROWS = 2_500
 ORDER = "@order"

@@ -143,6 +143,16 @@ def test_what_is_refused(turned, tmp_path, change, words):
         read_labelled(filled(frame, checked, tmp_path, change=change), checked)
 
 
+def test_networks_are_refused_before_anything_is_read(turned, monkeypatch, tmp_path):
+    from gradapt.tables import labelled_rows
+
+    monkeypatch.setattr(labelled_rows, "is_network", lambda model: True)
+    with pytest.raises(InputError, match="not for pictures or networks"):
+        read_labelled(tmp_path / "absent.csv", turned[1])
+    with pytest.raises(InputError, match="not for pictures or networks"):
+        wanted_rows(turned[1], 20)
+
+
 # On the command line -----------------------------------------------------------------------------------------
 
 
@@ -168,12 +178,17 @@ def test_from_a_run_to_labels_and_back(tmp_path):
     assert rows["kind"].isna().all()
     assert rows["x"].round(9).tolist() == frame["x"].iloc[rows["row"]].round(9).tolist()
     rows.assign(kind=frame["kind"].to_numpy()[rows["row"]]).to_csv(tmp_path / "rows.csv", index=False)
-    code, text, err = run("adapt", *options, "--labels", tmp_path / "rows.csv", "-o", tmp_path / "NEW")
+    labels = ["--labels", tmp_path / "rows.csv", "--candidates"]
+    code, text, err = run("adapt", *options, *labels, "-o", tmp_path / "NEW")
     assert code == 0, err
     assert "measured, old model" in text
     assert "kept: adapted model" in text
     summary = json.loads((tmp_path / "NEW" / "result.json").read_text())
     assert summary["remedies"]["best"].startswith("trained with the labels")
+    predicted = pd.read_parquet(tmp_path / "NEW" / "predictions.parquet")
+    best = f"prediction by {summary['remedies']['best']}"
+    assert (predicted[best] == predicted["prediction"]).all()
+    assert (predicted["prediction by source"] != predicted["prediction"]).any()
     # The table is read again: another one is not taken for it.
     frame.to_csv(path, index=False)
     code, _, err = run("label", tmp_path / "RUN", "-o", tmp_path / "rows.csv")

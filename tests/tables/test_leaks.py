@@ -17,6 +17,7 @@ from gradapt import Domain, DomainSequence
 from gradapt.choice import ChosenGOAT
 from gradapt.cli import main
 from gradapt.domains import ByValue, from_table
+from gradapt.estimators.remedies import ChosenRemedy
 from gradapt.learners import as_learner
 from gradapt.methods import (
     GOAT,
@@ -37,7 +38,6 @@ from gradapt.methods import (
 )
 from gradapt.methods.baselines import DANN, BaselineMethod, CoVi, DeepCoral, DeepJDOT
 from gradapt.tables import Column, Settings, adapt_frame, check_frame, check_summary
-from gradapt.tables.remedies import ChosenRemedy
 from gradapt.trust import Gate
 
 torch = pytest.importorskip("torch")

@@ -133,3 +133,17 @@ def test_when_an_alignment_is_allowed(before, after, words):
 def test_a_feature_in_words():
     assert FeatureShift("x", 0.5, 0.02, 0.01, 1.0).sentence == "x: 2 % of the rows differ"
     assert not FeatureShift("x", 0.5, 0.02, 0.01, 1.0).moved
+
+
+def test_a_column_that_was_constant_is_told_as_such(rng):
+    """Rounding gives it a deviation of 1e-17, in whose units everything is far away."""
+    before = np.column_stack([rng.normal(size=300), np.full(300, 0.1) * 3.0])
+    after = np.column_stack([rng.normal(size=300), rng.normal(size=300)])
+    same, was = feature_shifts(before, after, ("x", "was"))
+    assert not same.moved
+    assert was.moved
+    assert abs(was.mean) < 3
+    assert was.sentence.endswith("was constant")
+    learner = as_learner(LogisticRegression(), np.array([0, 1])).fit(before, np.arange(300) % 2)
+    found = diagnose_drift(learner, DomainSequence([Domain(before, np.arange(300) % 2), Domain(after)]))
+    assert found.new_share == 0.0

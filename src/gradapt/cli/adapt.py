@@ -36,6 +36,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="labels of some rows of the last window, in a file that gradapt label wrote: every remedy is compared on "
         "them, and models learn from them",
     )
+    run_folder.add_argument(
+        "--candidates", action="store_true", help="also write what every remedy that was tried predicts, a column each"
+    )
     run_folder.add_argument("--mlflow", metavar="URI", help="log the run to MLflow, for instance sqlite:///mlflow.db")
 
 
@@ -59,7 +62,7 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
         print(check_text(check_summary(checked)), flush=True)
     labelled = None if chosen.labels is None else read_labelled(chosen.labels, checked)
     with stages() as progress:
-        result = adapt_checked(checked, progress, labelled)
+        result = adapt_checked(checked, progress, labelled, every_candidate=chosen.candidates)
         progress("write", 0, 1)
         summary = summarise(result, chosen.arguments, shlex.join(["gradapt", *chosen.arguments]))
         save_run(result, summary, chosen.out, page=build_page, force=chosen.force)
@@ -92,8 +95,10 @@ def _text(summary: dict[str, Any], out: Path) -> str:
     if summary["generated"]["how"] != "asked":
         lines.append(f"generated: {summary['generated']['sentence']}")
     lines.append(accuracy_line("adapted model", summary["accuracy"]["new"]))
-    if summary["remedies"] is not None and summary["kept"] == "source":
-        lines.append(f"labels of some rows would tell more: gradapt label {out} --budget 50 -o rows.csv")
+    if summary["remedies"] is not None and not summary["remedies"]["measured"]:
+        other = summary["remedies"]["runner_up"]
+        between = "" if other is None else f" between {summary['remedies']['best']} and {other}"
+        lines.append(f"labels of some rows would settle more{between}: gradapt label {out} --budget 50 -o rows.csv")
     lines.append(f"kept: {summary['kept']} model; {summary['kept_reason']}")
     lines.append(f"report: {out / 'report.html'}")
     return "\n".join(printable(line) for block in lines for line in block.split("\n"))

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from gradapt.choice import Choice, ChosenGOAT
+from gradapt.estimators.remedies import ChosenRemedy, RemedyChoice, table_remedies
 from gradapt.learners import Learner
 from gradapt.methods import (
     GOAT,
@@ -26,7 +27,6 @@ from gradapt.tables.labelled_rows import LabelledRows, adapt_with_labels
 from gradapt.tables.models import is_network
 from gradapt.tables.predictor import Predictor
 from gradapt.tables.read import Table, table_of
-from gradapt.tables.remedies import ChosenRemedy, RemedyChoice, table_remedies
 from gradapt.tables.settings import Settings
 from gradapt.trust import Decision, assess
 
@@ -120,7 +120,13 @@ def adapt_table(table: Table, settings: Settings, progress: Progress | None = No
     return adapt_checked(check_table(table, settings, progress), progress)
 
 
-def adapt_checked(checked: Checked, progress: Progress | None = None, labelled: LabelledRows | None = None) -> Result:
+def adapt_checked(
+    checked: Checked,
+    progress: Progress | None = None,
+    labelled: LabelledRows | None = None,
+    *,
+    every_candidate: bool = False,
+) -> Result:
     """Go on where `check_table` stopped: adapt, decide on the same view, predict every row of the last window.
 
     Parameters
@@ -129,11 +135,13 @@ def adapt_checked(checked: Checked, progress: Progress | None = None, labelled: 
     progress : callable, optional
     labelled : LabelledRows, optional
         Labels of some rows of the last window: they compare all remedies, and are trained on.
+    every_candidate : bool
+        Predict by every remedy that was tried as well, each in a column ``prediction by NAME``.
     """
     report = progress or (lambda stage, done, total: None)
     prepared, source = checked.prepared, checked.source
     with recorded() as messages:
-        adaptation, students = _adapted(checked, report, labelled)
+        adaptation, students, tried = _adapted(checked, report, labelled)
         choice = _choice(checked.settings, adaptation)
         report("estimate", 0, 1)
         decision = _decision(checked, adaptation, choice, students)
@@ -146,6 +154,9 @@ def adapt_checked(checked: Checked, progress: Progress | None = None, labelled: 
         predictions = predictor.predict_table(
             checked.table, rows, lambda done: report("predict", done, len(rows)), training=True
         )
+        for name, learner in tried.items() if every_candidate else ():
+            other = replace(predictor, model=learner.estimator).predict_table(checked.table, rows, training=True)
+            predictions[f"prediction by {name}"] = other["prediction"]
     told = tuple(dict.fromkeys([*checked.warnings, *messages]))
     return Result(checked, adaptation, path, choice, decision, predictor, predictions, told)
 
@@ -177,19 +188,24 @@ def _decision(checked: Checked, adaptation: Adaptation, choice: Choice, students
 
 def _adapted(
     checked: Checked, report: Progress, labelled: LabelledRows | None
-) -> tuple[Adaptation, dict[int, Learner]]:
-    """The adaptation, and the model after each given window by the number of the window."""
+) -> tuple[Adaptation, dict[int, Learner], dict[str, Learner]]:
+    """The adaptation, the model after each given window by its number, and that of each remedy by its name."""
     training, last = checked.prepared.training, checked.view.last
     steps = [step.ratio for step in checked.decision.verdict.steps if np.isfinite(step.ratio)]
     columns = checked.table.image_shape is None and not is_network(checked.source.estimator)
     method = checked.settings.method_for(max(steps, default=1.0), columns=columns)
     total, done = len(table_remedies()) + 4 if labelled is not None else _n_steps(method, last, checked), 0
     students: dict[int, Learner] = {}
+    tried: dict[str, Learner] = {}
 
     def advance(n_steps: int) -> None:
         nonlocal done
         done = min(done + n_steps, total)
         report("adapt", done, total)
+
+    def one_more(name: Any, adaptation: Adaptation) -> None:
+        tried[str(name)] = adaptation.learner
+        advance(1)
 
     def watch(record: StepRecord, student: Learner) -> None:
         if not record.generated:
@@ -201,13 +217,13 @@ def _adapted(
         method = replace(method, on_candidate=lambda number, _: advance(last * (number + 1)))
     if isinstance(method, ChosenRemedy):
         given = checked.settings.given_proportions(checked.source.classes.tolist(), checked.prepared.boolean)
-        method = replace(method, given=given, on_candidate=lambda name, _: advance(1))
+        method = replace(method, given=given, on_candidate=one_more)
     if labelled is None:
         adaptation = method.adapt(checked.source, training, watch)
     else:
-        adaptation = adapt_with_labels(checked, labelled, watch, lambda name, _: advance(1))
+        adaptation = adapt_with_labels(checked, labelled, watch, one_more)
     report("adapt", total, total)
-    return adaptation, students
+    return adaptation, students, tried
 
 
 def _n_steps(method: Method, n_pairs: int, checked: Checked) -> int:

@@ -15,13 +15,14 @@ from gradapt.choice import Choice, Chosen, Judgement, Runs
 from gradapt.choice.chosen import SOURCE
 from gradapt.choice.runs import OnCandidate
 from gradapt.errors import InputError
+from gradapt.estimators.remedies import RemedyChoice, table_remedies
 from gradapt.methods import Adaptation, Method, OnStep, SourceOnly
 from gradapt.methods.labelled_training import LabelledTraining
 from gradapt.tables.checked import Checked
 from gradapt.tables.columns import conform
+from gradapt.tables.models import is_network
 from gradapt.tables.preprocess import as_matrix
 from gradapt.tables.read import open_table
-from gradapt.tables.remedies import RemedyChoice, table_remedies
 from gradapt.trust import AccuracyEstimate
 from gradapt.trust.accuracy import spread
 from gradapt.trust.weighted import effective_size
@@ -115,6 +116,7 @@ def rows_to_ask(
 
 def wanted_rows(checked: Checked, budget: int) -> pd.DataFrame:
     """The rows of the last window most worth labelling, with their columns, a place for the label and their weight."""
+    _check_columns(checked)
     prepared, settings = checked.prepared, checked.settings
     target = prepared.training.target
     votes = {SOURCE: checked.source.logits(target.samples).argmax(axis=1)}
@@ -141,6 +143,7 @@ def read_labelled(path: Path, checked: Checked) -> LabelledRows:
 
     Rows without a label are left out.
     """
+    _check_columns(checked)
     table, label = open_table([path]), checked.settings.label
     missing = [name for name in (ROW, label) if name not in table.names]
     if missing:
@@ -205,6 +208,14 @@ def measured(choice: Choice, name: Any, labelled: LabelledRows) -> AccuracyEstim
     """Accuracy of a candidate on the labelled rows, with the interval that so few of them allow."""
     size = effective_size(len(labelled.rows), labelled.weights)
     return AccuracyEstimate.around(choice.scores[name], spread((choice.scores[name], size)), "labelled rows")
+
+
+def _check_columns(checked: Checked) -> None:
+    if checked.table.image_shape is not None or is_network(checked.source.estimator):
+        raise InputError(
+            "labels of some rows are for tables of columns and scikit-learn models, not for pictures or networks; "
+            "put the labelled rows into the first window instead"
+        )
 
 
 def _features(checked: Checked, rows: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -12,11 +12,11 @@ import numpy as np
 
 from gradapt import __version__
 from gradapt.choice import Choice
+from gradapt.estimators.remedies import RemedyChoice
 from gradapt.tables.checked import Checked
 from gradapt.tables.job import Result
 from gradapt.tables.picture_tiles import image_tiles
 from gradapt.tables.preprocess import feature_owners
-from gradapt.tables.remedies import RemedyChoice
 from gradapt.tables.report_numbers import confidence_histogram, domain_distances, flat_map, what_moved
 from gradapt.trust import AccuracyEstimate
 

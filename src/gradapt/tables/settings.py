@@ -10,6 +10,7 @@ from gradapt.choice import ChosenGOAT
 from gradapt.domains import ByQuantile
 from gradapt.domains.windows import Windows
 from gradapt.errors import InputError
+from gradapt.estimators.remedies import ChosenRemedy, table_remedies
 from gradapt.methods import (
     GOAT,
     CovarianceAlignment,
@@ -23,7 +24,6 @@ from gradapt.methods import (
     SourceOnly,
 )
 from gradapt.paths import Transport
-from gradapt.tables.remedies import ChosenRemedy, table_remedies
 from gradapt.trust import Gate, Keep
 
 __all__ = ["Column", "FilePosition", "Keep", "Limits", "RowPosition", "Settings"]

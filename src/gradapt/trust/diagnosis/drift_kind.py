@@ -92,9 +92,10 @@ def _kind(fit: ProportionFit | None, by_scale: bool, new: float, same: float) ->
 
 
 def _scaled(before: NDArray[np.float64], after: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
-    spread = before.std(axis=0)
-    spread[spread == 0] = 1.0
-    return before / spread, after / spread
+    """Features that vary in the source, in units of their deviation there; of the others a model knows nothing."""
+    varies = np.ptp(before, axis=0) > 0
+    spread = before[:, varies].std(axis=0)
+    return before[:, varies] / spread, after[:, varies] / spread
 
 
 def _new_share(before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
@@ -102,6 +103,8 @@ def _new_share(before: NDArray[np.float64], after: NDArray[np.float64]) -> float
     from sklearn.neighbors import NearestNeighbors
 
     here, there = _scaled(before, after)
+    if here.shape[1] == 0:
+        return 0.0
     tree = NearestNeighbors(n_neighbors=2).fit(here)
     own = tree.kneighbors(here)[0][:, 1]
     away = tree.kneighbors(there, n_neighbors=1)[0][:, 0] > np.quantile(own, 1.0 - _FAR)

@@ -31,9 +31,9 @@ class FeatureShift:
     distance : float
         Largest difference between the two distribution functions; for flags and codes, share of the rows that differ.
     mean : float
-        Difference of the means, in deviations of the first window.
+        Difference of the means, in deviations of the first window; of both together where that one is constant.
     spread : float
-        Ratio of the deviations.
+        Ratio of the deviations; infinite where the first window is constant and the second is not.
     """
 
     name: str
@@ -57,7 +57,9 @@ class FeatureShift:
         parts = []
         if abs(self.mean) >= 0.05:
             parts.append(f"mean {self.mean:+.1f} deviations")
-        if np.isfinite(self.spread) and not 0.95 <= self.spread <= 1.05:
+        if np.isinf(self.spread):
+            parts.append("was constant")
+        elif not 0.95 <= self.spread <= 1.05:
             parts.append(f"spread x {self.spread:.2g}")
         return f"{self.name}: {', '.join(parts) or f'{100 * self.distance:.0f} % of the rows differ'}"
 
@@ -91,9 +93,12 @@ def feature_shifts(
     found = []
     for column, chance in enumerate(adjusted):
         one, other = before[:, column], after[:, column]
-        unit = float(one.std()) or 1.0
+        # Rounding gives a constant column a deviation of its own: it has none, and both windows give the unit.
+        constant = bool(np.ptp(one) == 0)
+        unit = float(np.concatenate([one, other]).std() if constant else one.std()) or 1.0
         name = str(column) if names is None else names[column]
-        mean, spread = float(other.mean() - one.mean()) / unit, float(other.std()) / unit
+        mean = float(other.mean() - one.mean()) / unit
+        spread = (float("inf") if np.ptp(other) > 0 else 1.0) if constant else float(other.std()) / unit
         found.append(FeatureShift(name, float(chance), distances[column], mean, spread))
     return tuple(found)
 

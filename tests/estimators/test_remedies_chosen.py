@@ -5,9 +5,10 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from gradapt.domains import Domain, DomainSequence
+from gradapt.estimators import AdaptedClassifier
+from gradapt.estimators.remedies import PROPORTIONS, ChosenRemedy, table_remedies
 from gradapt.learners import as_learner
 from gradapt.methods import OwnScale
-from gradapt.tables.remedies import PROPORTIONS, ChosenRemedy, table_remedies
 
 
 def world(rng, share=0.5, scale=1.0, move=0.0, n=500, gap=2.5):
@@ -77,3 +78,13 @@ def test_candidates_are_shown_as_they_are_tried(rng):
     adapted(world(rng), world(rng, scale=3.0, move=15.0), on_candidate=lambda name, _: seen.append(name))
     assert seen[0] == "source"
     assert len(seen) > 2
+
+
+def test_as_a_classifier(rng):
+    (x, y), (there, hidden) = world(rng), world(rng, scale=3.0, move=15.0)
+    X, when = np.concatenate([x, there]), np.repeat([0, 1], len(x))
+    fitted = AdaptedClassifier(LogisticRegression(), method=ChosenRemedy()).fit(
+        X, np.concatenate([y, np.full(len(y), -1)]), sample_domain=when
+    )
+    assert (fitted.predict(there) == hidden).mean() > 0.9
+    assert fitted.adaptation_.choice.best in table_remedies()
