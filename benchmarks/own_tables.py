@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from gradapt.choice import ChosenGOAT
 from gradapt.domains import ByQuantile
 from gradapt.methods import GradualSelfTraining
 from gradapt.tables import Column, Result, RowPosition, Settings, adapt_table, open_table, table_of
@@ -94,8 +95,9 @@ def accuracy(result: Result, which: str, case: Case) -> float:
 def row(case: Case, say: Callable[[str], None]) -> list[str]:
     table = open_table([case.path])
     started = time.process_time()
-    goat = adapt_table(table, case.settings)
+    goat = adapt_table(table, replace(case.settings, method=ChosenGOAT()))
     seconds = time.process_time() - started
+    auto = adapt_table(table, case.settings)
     gst = adapt_table(table, replace(case.settings, method=GradualSelfTraining(freeze_encoder=True)))
     kept = accuracy(goat, goat.kept, case)
     say(f"{case.name}: {goat.decision.verdict}\n  kept: {goat.kept}; {goat.decision.sentence}")
@@ -111,6 +113,7 @@ def row(case: Case, say: Callable[[str], None]) -> list[str]:
         " / ".join(f"{100 * e.value:.1f}" for e in (goat.decision.before, goat.decision.after) if e is not None) + " %",
         goat.decision.verdict.advice.value,
         f"{goat.kept}: {100 * kept:.1f} %",
+        f"{auto.choice.best}: {100 * accuracy(auto, auto.kept, case):.1f} %",
         f"{seconds:.0f} s",
     ]
 
@@ -122,7 +125,17 @@ def main() -> None:
     data = Path(os.environ.get("GRADAPT_DATA", ""))
     if not (data / "elec2").is_dir():
         raise SystemExit("GRADAPT_DATA must name the folder that holds elec2/ and covtype/")
-    head = ["table", "source only", "GST", "GOAT", "estimated old / GOAT", "check", "gate kept", "processor time"]
+    head = [
+        "table",
+        "source only",
+        "GST",
+        "GOAT",
+        "estimated old / GOAT",
+        "check",
+        "gate kept",
+        "auto",
+        "processor time",
+    ]
     print("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
     notes: list[str] = []
     with tempfile.TemporaryDirectory() as folder:

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,15 +27,11 @@ from gradapt.domains import ByEdges, DomainSequence
 from gradapt.learners import Learner, as_learner
 from gradapt.methods import (
     ByConfusion,
-    CarriedLabels,
-    CovarianceAlignment,
     ImportanceWeights,
     MappedSource,
     Method,
-    OwnRank,
     OwnScale,
     ProportionCorrection,
-    SourceOnly,
 )
 from gradapt.paths import Transport
 from gradapt.seeds import derive_seed
@@ -43,6 +40,7 @@ from gradapt.tables.columns import conform
 from gradapt.tables.models import make_model, model_from_word
 from gradapt.tables.prepare import prepare
 from gradapt.tables.preprocess import as_matrix
+from gradapt.tables.remedies import PROPORTIONS, ChosenRemedy, table_remedies
 
 N_ROWS = 2_500
 ORDER = "@order"
@@ -72,18 +70,11 @@ TABLES = {
 
 
 def remedies(seed: int) -> dict[str, Method]:
-    """Every remedy as a value."""
+    """Every remedy as a value: those that are chosen from, and others."""
     plans = Transport(max_samples=2_000, seed=seed, certified=False)
-    return {
-        "old": SourceOnly(),
-        "scale": OwnScale(),
-        "rank": OwnRank(),
-        "covariance": CovarianceAlignment(),
-        "proportions": ProportionCorrection(seed=seed),
+    return table_remedies(seed=seed) | {
         "proportions (confusion)": ProportionCorrection(ByConfusion(), seed=seed),
-        "scale, proportions": OwnScale(then=ProportionCorrection(seed=seed)),
-        "scale, carry": OwnScale(then=CarriedLabels(transport=plans)),
-        "scale, map source": OwnScale(then=MappedSource(transport=plans)),
+        "own scale, mapped source": OwnScale(then=MappedSource(transport=plans)),
         "weights": ImportanceWeights(),
     }
 
@@ -160,28 +151,49 @@ def upper(word: str, found: Split, seed: int) -> float:
     return Split(found.sequence, found.held[~half], found.truth[~half]).accuracy(learner)
 
 
-def runs(tables: list[str], models: list[str], seeds: list[int]) -> Iterator[dict[str, object]]:
-    """One row for each table, model and seed: the accuracy of every remedy in percent."""
+def runs(tables: list[str], models: list[str], seeds: list[int]) -> Iterator[dict[str, Any]]:
+    """One row for each table, model and seed: accuracies in percent, what was chosen, and what was estimated."""
     for name in tables:
         for seed in seeds:
             found = split(name, seed)
             for word in models:
-                started = time.perf_counter()
                 learner = source_model(word, found.sequence, seed)
-                row: dict[str, object] = {"table": name, "model": word, "seed": seed}
+                row: dict[str, Any] = {"table": name, "model": word, "seed": seed}
+                row["old"] = 100 * found.accuracy(learner)
+                started = time.perf_counter()
+                adaptation = ChosenRemedy(seed=seed).adapt(learner, found.sequence)
+                choice, seconds = adaptation.choice, time.perf_counter() - started
+                row |= {"chosen": str(choice.best), "choice": 100 * found.accuracy(adaptation.learner)}
                 for remedy, method in remedies(seed).items():
-                    adapted = method.adapt(learner, found.sequence.ends())
-                    row[remedy] = 100 * found.accuracy(adapted.learner)
+                    row[remedy] = 100 * found.accuracy(method.adapt(learner, found.sequence).learner)
+                gain = choice.gains.get(choice.best)
+                for end in ("value", "low", "high"):
+                    row[f"estimated {end}"] = 0.0 if gain is None else 100 * getattr(gain, end)
                 row["with labels"] = 100 * upper(word, found, seed)
-                yield row | {"seconds": time.perf_counter() - started}
+                yield row | {"seconds": seconds}
 
 
 def printed(table: pd.DataFrame, say: Callable[[str], None] = print) -> None:
-    """Means over the seeds."""
-    mean = table.drop(columns="seed").groupby(["table", "model"], sort=False).mean().round(1)
-    say("| table | model | " + " | ".join(mean.columns) + " |\n|" + "---|" * (2 + len(mean.columns)))
+    """Means over the seeds, then what was gained and what was lost."""
+    numbers = table.drop(columns=[c for c in table.columns if c == "seed" or c.startswith("estimated")])
+    mean = numbers.groupby(["table", "model"], sort=False).mean(numeric_only=True).round(1)
+    picked = table.groupby(["table", "model"], sort=False)["chosen"].agg(lambda own: own.value_counts().to_dict())
+    say("| table | model | chosen | " + " | ".join(mean.columns) + " |\n|" + "---|" * (3 + len(mean.columns)))
     for (name, word), row in mean.iterrows():
-        say(f"| {name} | {word} | " + " | ".join(f"{value:.1f}" for value in row) + " |")
+        chosen = ", ".join(f"{what} {count}" for what, count in picked[(name, word)].items())
+        say(f"| {name} | {word} | {chosen} | " + " | ".join(f"{value:.1f}" for value in row) + " |")
+    gain = table["choice"] - table["old"]
+    best = table[["old", *remedies(0)]].max(axis=1) - table["old"]
+    say(f"\n{len(table)} runs; mean gain {gain.mean():.2f} points, {best.mean():.2f} by the best with labels")
+    harm = ", ".join(f"{-point} points: {(gain < point).mean():.1%}" for point in (-1, -3))
+    say(f"worst {gain.min():.2f}; runs under the old model by more than {harm}")
+    by_table = pd.DataFrame({"choice": gain, "best": best}).groupby([table["table"], table["model"]], sort=False).mean()
+    say(by_table.round(1).to_string())
+    judged = table[table["chosen"] == PROPORTIONS]
+    if len(judged):
+        own = judged["choice"] - judged["old"]
+        held = (judged["estimated low"] <= own) & (own <= judged["estimated high"])
+        say(f"gain by proportions inside its interval: {held.mean():.0%} of {len(judged)}")
 
 
 def main() -> None:
@@ -189,10 +201,16 @@ def main() -> None:
     parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES))
     parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1])
+    parser.add_argument("--csv", type=Path, help="write every run to this file")
     chosen = parser.parse_args()
     if "GRADAPT_DATA" not in os.environ:
         raise SystemExit("GRADAPT_DATA must name the folder that holds covtype/, elec2/ and tables/")
-    printed(pd.DataFrame(runs(chosen.tables, chosen.models, chosen.seeds)))
+    rows = []
+    for row in runs(chosen.tables, chosen.models, chosen.seeds):
+        rows.append(row)
+        if chosen.csv is not None:
+            pd.DataFrame(rows).to_csv(chosen.csv, index=False)
+    printed(pd.DataFrame(rows))
 
 
 if __name__ == "__main__":

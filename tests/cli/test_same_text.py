@@ -47,8 +47,7 @@ def same(folder, *arguments, quick=("--generated", "1")):
     assert looked[1].startswith("check: ")
     assert "old model: estimated accuracy" in looked[1]
     assert (
-        max(len(line) for line in looked[1].splitlines() if "->" in line and not line.startswith(("check", "  -")))
-        <= 80
+        max(len(line) for line in looked[1].splitlines() if "->" in line and not line.startswith(("check", "  "))) <= 80
     )
     return 0, looked[1]
 

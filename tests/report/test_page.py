@@ -315,3 +315,22 @@ def test_comparison_puts_runs_side_by_side(make):
     table = words[words.index("What was done differently") :]
     assert table.index("method") < table.index("goat") < table.index("gst") < table.index("seed")
     assert "windows" not in table[: table.index("Run 1", table.index("seed"))]
+
+
+def test_the_diagnosis_and_every_remedy_are_on_the_page(result):
+    own = {"name": "own <scale>", "score": 0.3, "gain": 0.2, "low": 0.1, "high": 0.3}
+    tried = [{"name": "source", "score": 0.1}, own]
+    struck = [{"name": "proportions", "reason": "the rows differ otherwise"}]
+    found = {"best": "own <scale>", "tried": tried, "struck": struck, "failed": [{"name": "x", "reason": "no"}]}
+    diagnosis = {"kind": "features move by themselves", "reasons": ["3 of 4 features move", "cannot be seen <b>"]}
+    page = build_page([result | {"remedies": found, "check": {"diagnosis": diagnosis}}])
+    assert "What moved, and what was tried" in page
+    assert "Features move by themselves." in page
+    assert "cannot be seen &lt;b&gt;" in page
+    assert "own &lt;scale&gt;" in page
+    assert "0.2 (0.1 to 0.3)" in page
+    assert "struck out: the rows differ otherwise" in page
+    assert "could not run: no" in page
+    assert "What moved, and what was tried" not in build_page([result])
+    for broken in (3, [], {"tried": 5, "struck": [None, {"name": 3}]}):
+        build_page([result | {"remedies": broken, "check": broken}])

@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from gradapt.choice import ChosenGOAT
 from gradapt.datasets.toy import moving_gaussians
 from gradapt.domains import ByQuantile, ByValue
 from gradapt.errors import InputError
@@ -137,7 +138,7 @@ def test_a_lost_class_keeps_the_old_model():
 
 
 def test_an_open_number_is_selected_and_told():
-    settings = replace(SETTINGS, n_generated=None)
+    settings = replace(SETTINGS, n_generated=None, method=ChosenGOAT())
     steps = []
     done = adapt_frame(gaussians(), settings, lambda stage, n, total: stage == "adapt" and steps.append((n, total)))
     told = summarise(done)
@@ -162,9 +163,9 @@ def test_an_open_number_is_selected_and_told():
 
 def test_labels_after_the_first_window_do_not_touch_the_selection():
     frame = gaussians()
-    first = adapt_frame(frame, replace(SETTINGS, n_generated=None))
+    first = adapt_frame(frame, replace(SETTINGS, n_generated=None, method=ChosenGOAT()))
     frame.loc[frame.year > 2000, "kind"] = 1 - frame.loc[frame.year > 2000, "kind"]
-    again = adapt_frame(frame, replace(SETTINGS, n_generated=None))
+    again = adapt_frame(frame, replace(SETTINGS, n_generated=None, method=ChosenGOAT()))
     assert again.choice.scores == first.choice.scores
     assert again.choice.sentence == first.choice.sentence
 
@@ -173,7 +174,7 @@ def test_a_huge_table_falls_back_to_the_rule_of_the_check(monkeypatch):
     from gradapt.tables import settings
 
     monkeypatch.setattr(settings, "_MOST_VALUES", 1_000)
-    done = adapt_frame(gaussians(), replace(SETTINGS, n_generated=None))
+    done = adapt_frame(gaussians(), replace(SETTINGS, n_generated=None, method=ChosenGOAT()))
     assert done.choice.how == "rule"
     assert 1 <= done.n_generated <= 8
     assert "too large to try several numbers" in summarise(done)["generated"]["sentence"]

@@ -18,9 +18,26 @@ from gradapt.choice import ChosenGOAT
 from gradapt.cli import main
 from gradapt.domains import ByValue, from_table
 from gradapt.learners import as_learner
-from gradapt.methods import GOAT, CarriedLabels, DirectSelfTraining, GradualSelfTraining, Method, SourceOnly
+from gradapt.methods import (
+    GOAT,
+    Alignment,
+    ByConfusion,
+    CarriedLabels,
+    CovarianceAlignment,
+    DirectSelfTraining,
+    GradualSelfTraining,
+    ImportanceWeights,
+    LabelledTraining,
+    MappedSource,
+    Method,
+    OwnRank,
+    OwnScale,
+    ProportionCorrection,
+    SourceOnly,
+)
 from gradapt.methods.baselines import DANN, BaselineMethod, CoVi, DeepCoral, DeepJDOT
 from gradapt.tables import Column, Settings, adapt_frame, check_frame, check_summary
+from gradapt.tables.remedies import ChosenRemedy
 from gradapt.trust import Gate
 
 torch = pytest.importorskip("torch")
@@ -140,6 +157,14 @@ class TestArrays:
             GOAT(1, feature_space=False),
             CarriedLabels(),
             ChosenGOAT(candidates=(0, 2)),
+            OwnScale(),
+            OwnRank(),
+            CovarianceAlignment(),
+            OwnScale(then=ProportionCorrection()),
+            ProportionCorrection(ByConfusion()),
+            ImportanceWeights(),
+            MappedSource(),
+            ChosenRemedy(),
             BaselineMethod(DANN(), epochs=2),
             BaselineMethod(DeepCoral(), epochs=2),
             BaselineMethod(DeepJDOT(), epochs=2),
@@ -163,6 +188,9 @@ class TestArrays:
     def test_no_method_is_left_out(self):
         public = {getattr(gradapt.methods, name) for name in gradapt.methods.__all__} - {Method}
         tried = {SourceOnly, GradualSelfTraining, DirectSelfTraining, GOAT, CarriedLabels}
+        tried |= {OwnScale, OwnRank, CovarianceAlignment, ProportionCorrection, ImportanceWeights, MappedSource}
+        # What the three alignments have in common; and the one that is handed labels by name.
+        tried |= {Alignment, LabelledTraining}
         untried = [
             c for c in public if isinstance(c, type) and hasattr(c, "adapt") and c is not Method and c not in tried
         ]

@@ -8,7 +8,7 @@ import sys
 from typing import NoReturn
 
 from gradapt import __version__
-from gradapt.cli import adapt, check, datasets, demo, export, paper, predict, report
+from gradapt.cli import adapt, check, datasets, demo, export, label, paper, predict, report
 from gradapt.cli.text import printable
 from gradapt.errors import InputError, SolverError
 
@@ -18,6 +18,7 @@ _COMMANDS = {
     "demo": demo,
     "check": check,
     "adapt": adapt,
+    "label": label,
     "predict": predict,
     "report": report,
     "export": export,

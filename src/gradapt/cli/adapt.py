@@ -18,7 +18,8 @@ __all__ = ["HELP", "declare", "run"]
 
 HELP = """Adapt a classifier to the newest rows of a table, which need no labels.
 
-Shows first whether the drift can be followed at all, as check does; keeps the old model where the check advises
+Shows first what moved and whether the drift can be followed, as check does. Then remedies that fit are compared without
+labels, and the old model stays unless one is clearly better; with another --method it stays where the check advises
 against adapting, where a class was lost, or where adaptation is estimated to hurt."""
 
 
@@ -28,6 +29,13 @@ def declare(parser: argparse.ArgumentParser) -> None:
     run_folder = parser.add_argument_group("run")
     run_folder.add_argument("--out", "-o", type=output_path, required=True, metavar="RUN", help="folder to write")
     run_folder.add_argument("--force", action="store_true", help="replace a run that is there already")
+    run_folder.add_argument(
+        "--labels",
+        type=Path,
+        metavar="FILE",
+        help="labels of some rows of the last window, in a file that gradapt label wrote: every remedy is compared on "
+        "them, and models learn from them",
+    )
     run_folder.add_argument("--mlflow", metavar="URI", help="log the run to MLflow, for instance sqlite:///mlflow.db")
 
 
@@ -38,6 +46,7 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
     from gradapt.report.page import build_page
     from gradapt.tables import adapt_checked, check_summary, check_table, open_table, save_run, summarise
     from gradapt.tables.folder import check_target
+    from gradapt.tables.labelled_rows import read_labelled
 
     check_target(chosen.out, chosen.force)
     if chosen.mlflow is not None:
@@ -48,8 +57,9 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
         checked = check_table(open_table(chosen.tables), settings, progress)
     if not chosen.as_json:
         print(check_text(check_summary(checked)), flush=True)
+    labelled = None if chosen.labels is None else read_labelled(chosen.labels, checked)
     with stages() as progress:
-        result = adapt_checked(checked, progress)
+        result = adapt_checked(checked, progress, labelled)
         progress("write", 0, 1)
         summary = summarise(result, chosen.arguments, shlex.join(["gradapt", *chosen.arguments]))
         save_run(result, summary, chosen.out, page=build_page, force=chosen.force)
@@ -63,12 +73,27 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
     return UNTRUSTED if chosen.fail_on == "untrusted" and not result.trusted else 0
 
 
+def _remedies(found: dict[str, Any] | None) -> list[str]:
+    """What was tried and what was not, and why."""
+    if found is None:
+        return []
+    names = ("old model", found["best"])
+    lines = [accuracy_line(f"measured, {name}", one) for name, one in zip(names, found["measured"], strict=False)]
+    for one in found["tried"]:
+        gain = f", gain {one['gain']:+.3f} [{one['low']:+.3f}, {one['high']:+.3f}]" if "gain" in one else ""
+        lines.append(f"remedy {one['name']}: score {one['score']:.3f}{gain}")
+    lines += [f"remedy {one['name']}: struck out; {one['reason']}" for one in found["struck"]]
+    return lines + [f"remedy {one['name']}: could not run; {one['reason']}" for one in found["failed"]]
+
+
 def _text(summary: dict[str, Any], out: Path) -> str:
     """What came out of adapting; the text of the check was printed before."""
-    lines = []
+    lines = _remedies(summary["remedies"])
     if summary["generated"]["how"] != "asked":
         lines.append(f"generated: {summary['generated']['sentence']}")
     lines.append(accuracy_line("adapted model", summary["accuracy"]["new"]))
+    if summary["remedies"] is not None and summary["kept"] == "source":
+        lines.append(f"labels of some rows would tell more: gradapt label {out} --budget 50 -o rows.csv")
     lines.append(f"kept: {summary['kept']} model; {summary['kept_reason']}")
     lines.append(f"report: {out / 'report.html'}")
-    return "\n".join(printable(line) for line in lines)
+    return "\n".join(printable(line) for block in lines for line in block.split("\n"))

@@ -11,8 +11,12 @@ from gradapt.cli.text import printable, text_table
 __all__ = ["accuracy_line", "check_text", "show_warnings"]
 
 
+# More classes than this are counted.
+_MOST_CLASSES = 5
+
+
 def check_text(summary: dict[str, Any]) -> str:
-    """The verdict with its reasons, every step, the old model's estimate, and what was left out of the table.
+    """Verdict and diagnosis with their reasons, every step, the old model's estimate, and what was left out.
 
     Parameters
     ----------
@@ -22,6 +26,8 @@ def check_text(summary: dict[str, Any]) -> str:
     where = "" if summary["where"] is None else ": " + " -> ".join(summary["where"])
     lines = [f"check: {summary['advice']}{where}"]
     lines += [f"  - {reason}" for reason in summary["reasons"]]
+    diagnosis = summary["diagnosis"]
+    lines += ["", f"diagnosis: {diagnosis['kind']}", *(f"  - {reason}" for reason in diagnosis["reasons"])]
     lines += ["", "shift / margin: of a typical class and of the worst; across: plan's mass between different classes;"]
     lines += [
         "accuracy of the old model and after plain gradual self-training: estimates with intervals, ? not reliable"
@@ -29,6 +35,10 @@ def check_text(summary: dict[str, Any]) -> str:
     header = ["step", "shift", "/ margin", "jumped", "across", "old %", "new %"]
     rows = [_row(*parts) for parts in zip(summary["steps"], summary["estimated_accuracy"], strict=True)]
     lines += [text_table(header, rows), "", accuracy_line("old model", summary["accuracy"])]
+    shares = list(summary["source_shares"].items())
+    shown = ", ".join(f"{name} {100 * share:.1f} %" for name, share in shares[:_MOST_CLASSES])
+    more = f" and {len(shares) - _MOST_CLASSES} more" if len(shares) > _MOST_CLASSES else ""
+    lines.append(f"classes of the first window, the largest first: {shown}{more}")
     lines += [f"note: {sentence}" for sentence in summary["sampled"]]
     for column in summary["preprocessing"]:
         if column["kind"] in ("dropped", "many categories"):

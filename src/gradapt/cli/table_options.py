@@ -30,6 +30,20 @@ def declare_table(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--order", help="column that orders the rows; @row: their position; @file: one snapshot per file, in order"
     )
+    parser.add_argument(
+        "--categorical",
+        action="append",
+        default=[],
+        metavar="COLUMNS",
+        help="columns of codes, separated by commas; may be repeated: numbers in them are names and no measurements",
+    )
+    parser.add_argument(
+        "--drop",
+        action="append",
+        default=[],
+        metavar="COLUMNS",
+        help="columns that are no features, separated by commas; may be repeated",
+    )
     _declare_windows(parser.add_argument_group("windows", "one of these; five equally filled windows by default"))
     _declare_model(parser.add_argument_group("model"))
     _declare_adaptation(
@@ -44,6 +58,10 @@ def declare_table(parser: argparse.ArgumentParser) -> None:
         help=f"'untrusted': leave with code {UNTRUSTED} unless the check says 'adapt' (check), or the path was "
         "followed as the check advises and the adapted model is kept (adapt) [%(default)s]",
     )
+
+
+def _columns(texts: list[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for text in texts for name in text.split(",") if name))
 
 
 def _declare_windows(group: Any) -> None:
@@ -61,7 +79,10 @@ def _declare_windows(group: Any) -> None:
 
 def _declare_model(group: Any) -> None:
     group.add_argument(
-        "--model", default="logistic", help="logistic, forest, boosting, mlp, or PATH.py:NAME [%(default)s]"
+        "--model",
+        default="logistic",
+        help="logistic, forest, boosting, mlp, PATH.py:NAME, or auto: the best of the first three by cross-validation "
+        "on the first window [%(default)s]",
     )
     group.add_argument("--encoder", default="none", help="none, pca:32 (or another number), or mlp [%(default)s]")
     group.add_argument("--seed", type=int, default=0, help="seed of every random choice [%(default)s]")
@@ -83,7 +104,18 @@ def _declare_model(group: Any) -> None:
 
 def _declare_adaptation(group: Any) -> None:
     group.add_argument(
-        "--method", choices=("goat", "gst", "direct", "source"), default="goat", help="how to adapt [%(default)s]"
+        "--method",
+        choices=("auto", "own-scale", "own-rank", "covariance", "proportions", "goat", "gst", "direct", "source"),
+        default="auto",
+        help="how to adapt. auto: remedies that fit the diagnosis are compared without labels, and the old model stays "
+        "unless one is clearly better; for pictures and networks, and with --generated, goat [%(default)s]",
+    )
+    group.add_argument(
+        "--proportions",
+        type=_proportions,
+        default=(),
+        metavar="CLASS=SHARE,...",
+        help="share of each class in the last window, where you know it: no=0.9,yes=0.1",
     )
     group.add_argument(
         "--generated",
@@ -108,9 +140,11 @@ def settings_of(chosen: argparse.Namespace, fail: Fail) -> Settings:
     by_file = chosen.order == "@file" or (chosen.order is None and len(chosen.tables) > 1)
     if chosen.order is None and not by_file:
         fail("one table needs --order COLUMN, or --order @row for the order of its rows")
-    if chosen.generated is not None and chosen.method != "goat":
+    if chosen.generated is not None and chosen.method not in ("auto", "goat"):
         fail(f"--generated goes with --method goat; --method {chosen.method} generates no domains")
+    method = chosen.method if chosen.generated is None else "goat"
     from gradapt.tables import Keep, Limits, Settings
+    from gradapt.tables.best_model import BestModel
     from gradapt.tables.model_file import check_storable
     from gradapt.tables.models import encoder_from_word, method_from_word, model_from_word
 
@@ -118,21 +152,36 @@ def settings_of(chosen: argparse.Namespace, fail: Fail) -> Settings:
         label=chosen.label,
         order=_order(chosen.order, by_file),
         windows=_windows(words, by_file),
-        model=model_from_word(chosen.model),
+        model=BestModel() if chosen.model == "auto" else model_from_word(chosen.model),
         encoder=encoder_from_word(chosen.encoder),
-        method=method_from_word(chosen.method),
-        n_generated=chosen.generated,
+        method=None if isinstance(chosen.generated, int) else method_from_word(method),
+        n_generated=chosen.generated if isinstance(chosen.generated, int) else None,
         keep=Keep(chosen.keep),
         seed=chosen.seed,
         limits=Limits(chosen.training_rows, chosen.transport_rows),
+        categorical=_columns(chosen.categorical),
+        drop=_columns(chosen.drop),
+        proportions=chosen.proportions,
     )
-    check_storable(settings.model)
+    if chosen.model != "auto":
+        check_storable(settings.model)
     return settings
 
 
-def _generated(word: str) -> int | None:
+def _proportions(text: str) -> tuple[tuple[str, float], ...]:
+    try:
+        parts = [part.rpartition("=") for part in text.split(",")]
+        found = tuple((name, float(share)) for name, _, share in parts)
+    except ValueError:
+        found = ()
+    if not found or not all(name for name, _ in found) or abs(sum(share for _, share in found) - 1.0) > 0.01:
+        raise argparse.ArgumentTypeError(f"must be shares that sum to 1, such as no=0.9,yes=0.1; got {text!r}")
+    return found
+
+
+def _generated(word: str) -> int | str:
     if word == "auto":
-        return None
+        return word
     if not word.isdecimal():
         raise argparse.ArgumentTypeError(f"must be 'auto' or a whole number, got {word!r}")
     return int(word)

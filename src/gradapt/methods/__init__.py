@@ -13,6 +13,7 @@ from gradapt.methods.class_proportions import (
 )
 from gradapt.methods.goat import GOAT
 from gradapt.methods.gradual import DirectSelfTraining, GradualSelfTraining
+from gradapt.methods.labelled_training import LabelledTraining
 from gradapt.methods.mapped_source import MappedSource
 from gradapt.methods.proportion_correction import ProportionCorrection
 from gradapt.methods.pseudo_labels import PseudoLabels, logit_range, margin, pseudo_label, top_probability
@@ -33,6 +34,7 @@ __all__ = [
     "GradualMethod",
     "GradualSelfTraining",
     "ImportanceWeights",
+    "LabelledTraining",
     "MappedSource",
     "Method",
     "OnStep",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -26,9 +26,11 @@ __all__ = [
 
 # An estimate that other samples of the same size would move by more than this share of the rows tells nothing.
 LARGEST_SPREAD = 0.1
+# No class is taken to be rarer than this.
+_SMALLEST = 1e-3
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ProportionEstimate:
     """Class proportions of a window, with a 95 % interval for each class.
 
@@ -38,6 +40,8 @@ class ProportionEstimate:
     spread : float
         Share of the rows that 95 % of the estimates on other samples of the same size would put elsewhere.
     method : str
+    draws : array of shape (n_resamples, K)
+        Estimates on samples drawn from both samples.
     """
 
     source: tuple[float, ...]
@@ -46,6 +50,7 @@ class ProportionEstimate:
     high: tuple[float, ...]
     spread: float
     method: str
+    draws: NDArray[np.float64] = field(repr=False)
 
     @property
     def identifiable(self) -> bool:
@@ -60,8 +65,12 @@ class ProportionEstimate:
     @property
     def log_ratio(self) -> NDArray[np.float64]:
         """What the correction adds to the logarithm of each class's probability."""
-        floor = 1e-3
-        return np.asarray(np.log(np.maximum(self.estimate, floor)) - np.log(np.maximum(self.source, floor)))
+        return log_ratio(np.asarray(self.estimate), np.asarray(self.source))
+
+
+def log_ratio(new: NDArray[np.float64], old: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Logarithm of the ratio of proportions; fewer than one row in a thousand count as one."""
+    return np.asarray(np.log(np.maximum(new, _SMALLEST)) - np.log(np.maximum(old, _SMALLEST)))
 
 
 class ProportionEstimator(Protocol):
@@ -150,7 +159,9 @@ class GivenProportions:
         source = _shares(held)
         if len(self.shares) != len(source):
             raise InputError(f"there are {len(source)} classes, but {len(self.shares)} proportions were given")
-        return ProportionEstimate(tuple(source.tolist()), self.shares, self.shares, self.shares, 0.0, "given")
+        return ProportionEstimate(
+            tuple(source.tolist()), self.shares, self.shares, self.shares, 0.0, "given", np.array([self.shares])
+        )
 
 
 def black_box_proportions(confusion: NDArray[np.float64], predicted: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -212,7 +223,7 @@ def _resampled(
     low, high = np.minimum(low, found), np.maximum(high, found)
     shares = [tuple(part.tolist()) for part in (source, found, low, high)]
     return ProportionEstimate(
-        shares[0], shares[1], shares[2], shares[3], spread=float(np.quantile(moved, 0.95)), method=method
+        shares[0], shares[1], shares[2], shares[3], float(np.quantile(moved, 0.95)), method, np.asarray(drawn)
     )
 
 

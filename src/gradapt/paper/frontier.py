@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gradapt.choice import Candidate, Choice, Chosen, NeighbourInformation
+from gradapt.choice import Candidate, Choice, Chosen
 from gradapt.choice.runs import ends_isometry
 from gradapt.domains import DomainSequence
 from gradapt.learners import Learner
@@ -132,8 +132,7 @@ class FrontierRun:
             since[0] = time.perf_counter()
 
         candidates = frontier_candidates(cell, chosen, self.known)
-        score = NeighbourInformation(own_scale=_is_table(chosen))
-        method = Chosen(candidates, score, run_all=True, on_candidate=note)
+        method = Chosen(candidates, run_all=True, on_candidate=note)
         choice: Choice = method.adapt(learner, sequence, None, workspace).choice
         self.found["seconds_chosen"] = time.perf_counter() - since[0]
         for side in ("transductive", "heldout"):

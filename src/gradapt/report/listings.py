@@ -18,6 +18,7 @@ __all__ = [
     "fields",
     "file_rows",
     "preparation",
+    "remedy_rows",
     "simple_fields",
     "step_rows",
 ]
@@ -119,6 +120,21 @@ def check_rows(result: Mapping[str, Any]) -> list[list[str]]:
                 *shares,
             ]
         )
+    return rows
+
+
+def remedy_rows(result: Mapping[str, Any]) -> list[list[str]]:
+    """Name, score, gain with its interval, and the outcome of every remedy."""
+    found, rows = dig(result, "remedies"), []
+    best = clip(dig(found, "best"), 80)
+    for one in records(dig(found, "tried"))[:_MOST_ROWS]:
+        name = clip(one.get("name"), 80)
+        ends = [short(one.get(end)) for end in ("gain", "low", "high")]
+        outcome = "chosen" if name == best else "compared"
+        rows.append([name, outcome, short(one.get("score")), f"{ends[0]} ({ends[1]} to {ends[2]})"])
+    for key, word in (("struck", "struck out"), ("failed", "could not run")):
+        for one in records(dig(found, key))[:_MOST_ROWS]:
+            rows.append([clip(one.get("name"), 80), f"{word}: {clip(one.get('reason'), 400)}", "–", "–"])
     return rows
 
 

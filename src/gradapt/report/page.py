@@ -23,6 +23,7 @@ from gradapt.report.listings import (
     fields,
     file_rows,
     preparation,
+    remedy_rows,
     simple_fields,
     step_rows,
 )
@@ -73,6 +74,9 @@ def _report(result: Mapping[str, Any]) -> dict[str, Any]:
         "numbers": simple_fields(dig(result, "verdict", "numbers")),
         "check_rows": check_rows(result),
         "warnings": texts(dig(result, "warnings"))[:20],
+        "drift": clip(dig(result, "check", "diagnosis", "kind"), 200),
+        "drift_reasons": texts(dig(result, "check", "diagnosis", "reasons"))[:20],
+        "remedies": remedy_rows(result),
         "facts": facts(result),
         "models": models,
         "caution": caution(models),

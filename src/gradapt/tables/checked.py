@@ -5,15 +5,19 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from gradapt.errors import InputError
 from gradapt.learners import Learner, as_learner
-from gradapt.tables.models import make_model, model_from_word
+from gradapt.tables.best_model import BestModel
+from gradapt.tables.models import is_network, make_model, model_from_word
 from gradapt.tables.prepare import Prepared, prepare
+from gradapt.tables.preprocess import feature_owners
 from gradapt.tables.read import Table, table_of
 from gradapt.tables.settings import Settings
 from gradapt.trust import Decision, PathView, assess
+from gradapt.trust.diagnosis import Diagnosis, diagnose_drift
 
 __all__ = ["Checked", "Progress", "check_frame", "check_table", "recorded"]
 
@@ -36,6 +40,8 @@ class Checked:
         What the decision was made on; the one after adapting is made on the same.
     decision : Decision
         Verdict and estimates before adapting.
+    diagnosis : Diagnosis or str
+        What moved between the first window and the last; why it cannot be said otherwise.
     warnings : tuple of str
     """
 
@@ -45,6 +51,7 @@ class Checked:
     source: Learner
     view: PathView
     decision: Decision
+    diagnosis: Diagnosis | str
     warnings: tuple[str, ...]
 
 
@@ -80,11 +87,13 @@ def check_table(table: Table, settings: Settings, progress: Progress | None = No
         prepared = prepare(table, settings)
         report("read", 1, 1)
         report("check", 0, 1)
-        source = _source_model(prepared, settings)
+        source, told = _source_model(prepared, settings)
         view = settings.gate.view(prepared.sample, source)
         decision = assess(view, source, gate=settings.gate)
+        diagnosis = _diagnosis(table, prepared, source, settings)
         report("check", 1, 1)
-    return Checked(settings, table, prepared, source, view, decision, tuple(messages))
+    prepared = replace(prepared, sampled=[*told, *prepared.sampled])
+    return Checked(settings, table, prepared, source, view, decision, diagnosis, tuple(messages))
 
 
 @contextmanager
@@ -97,9 +106,23 @@ def recorded() -> Iterator[list[str]]:
     messages += dict.fromkeys(str(warning.message).splitlines()[0] for warning in caught)
 
 
-def _source_model(prepared: Prepared, settings: Settings) -> Learner:
-    """The model of the settings, trained on the labelled rows of the first window."""
+def _diagnosis(table: Table, prepared: Prepared, source: Learner, settings: Settings) -> Diagnosis | str:
+    """What moved, where the features are columns and the model can be trained anew in no time."""
+    if table.image_shape is not None or is_network(source.estimator):
+        return "pictures and networks are not diagnosed column by column"
+    names = tuple(feature_owners(prepared.preprocessing, prepared.plans))
+    try:
+        return diagnose_drift(source, prepared.sample, names, settings.seed)
+    except InputError as error:
+        return str(error)
+
+
+def _source_model(prepared: Prepared, settings: Settings) -> tuple[Learner, list[str]]:
+    """The model of the settings, trained on the labelled rows of the first window; and why this one."""
     sample, source = prepared.sample.source, prepared.training.source
-    classifier = model_from_word("logistic") if settings.model is None else settings.model
+    classifier, told = model_from_word("logistic") if settings.model is None else settings.model, []
+    if isinstance(classifier, BestModel):
+        word, sentence = classifier.pick(source, settings.seed)
+        classifier, told = model_from_word(word), [sentence]
     model = make_model(classifier, settings.encoder, len(sample), sample.samples.shape[1], settings.seed)
-    return as_learner(model, source.classes).fit(source.samples, source.codes())
+    return as_learner(model, source.classes).fit(source.samples, source.codes()), told

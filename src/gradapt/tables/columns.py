@@ -66,7 +66,9 @@ class ColumnPlan:
         return cls(plain["column"], Kind(plain["kind"]), plain["note"])
 
 
-def plan_columns(frame: pd.DataFrame, *, keep_constant: bool = False) -> tuple[ColumnPlan, ...]:
+def plan_columns(
+    frame: pd.DataFrame, *, keep_constant: bool = False, categorical: tuple[str, ...] = ()
+) -> tuple[ColumnPlan, ...]:
     """Look at the features of all windows, never at labels, and decide what each column is.
 
     Parameters
@@ -75,6 +77,8 @@ def plan_columns(frame: pd.DataFrame, *, keep_constant: bool = False) -> tuple[C
         Feature columns.
     keep_constant : bool
         Keep constant number columns, as for the pixels of images.
+    categorical : tuple of str
+        Columns whose values are codes, whatever they look like.
 
     Examples
     --------
@@ -82,7 +86,7 @@ def plan_columns(frame: pd.DataFrame, *, keep_constant: bool = False) -> tuple[C
     >>> [(plan.column, plan.kind.value) for plan in plan_columns(frame)]
     [('x', 'number'), ('city', 'category'), ('one', 'dropped')]
     """
-    plans = tuple(_plan(str(name), frame[name], keep_constant) for name in frame.columns)
+    plans = tuple(_plan(str(name), frame[name], keep_constant, str(name) in categorical) for name in frame.columns)
     if all(plan.kind is Kind.DROPPED for plan in plans):
         why = "; ".join(f"{plan.column!r}: {plan.note}" for plan in plans[:3])
         raise InputError(f"no column is left as a feature ({why or 'there is none besides label and order'})")
@@ -113,13 +117,13 @@ def conform(frame: pd.DataFrame, plans: tuple[ColumnPlan, ...]) -> pd.DataFrame:
     return pd.DataFrame(done, index=frame.index)
 
 
-def _plan(name: str, values: pd.Series, keep_constant: bool) -> ColumnPlan:
+def _plan(name: str, values: pd.Series, keep_constant: bool, coded: bool) -> ColumnPlan:
     known = values.dropna()
     n_missing = len(values) - len(known)
     gaps = f"{n_missing} of {len(values)} values missing" if n_missing else ""
     if known.empty:
         return ColumnPlan(name, Kind.DROPPED, "all values are missing")
-    kind, note = _kind(known)
+    kind, note = _codes(known) if coded else _kind(known)
     if kind is Kind.NUMBER:
         numbers = _numbers(known)
         n_bad = int(np.isnan(numbers).sum())
@@ -163,6 +167,13 @@ def _kind(known: pd.Series) -> tuple[Kind, str]:
     if n_distinct > MOST_CATEGORIES:
         return Kind.MANY_CATEGORIES, f"high cardinality: {n_distinct} values, all but the most frequent put together"
     return Kind.CATEGORY, f"{n_distinct} values"
+
+
+def _codes(known: pd.Series) -> tuple[Kind, str]:
+    """A column that somebody says holds codes: as many categories as there are, none of them an identifier."""
+    n_distinct = len(np.unique(_words(known).astype(str)))
+    kind = Kind.MANY_CATEGORIES if n_distinct > MOST_CATEGORIES else Kind.CATEGORY
+    return kind, f"{n_distinct} values, as asked for"
 
 
 def _numbers(values: pd.Series) -> NDArray[np.float64]:

@@ -10,11 +10,23 @@ import pandas as pd
 
 from gradapt.choice import Choice, ChosenGOAT
 from gradapt.learners import Learner
-from gradapt.methods import GOAT, Adaptation, DirectSelfTraining, Method, SourceOnly, StepRecord
+from gradapt.methods import (
+    GOAT,
+    Adaptation,
+    Alignment,
+    DirectSelfTraining,
+    Method,
+    ProportionCorrection,
+    SourceOnly,
+    StepRecord,
+)
 from gradapt.paths import Path, Workspace, given_path
 from gradapt.tables.checked import Checked, Progress, check_table, recorded
+from gradapt.tables.labelled_rows import LabelledRows, adapt_with_labels
+from gradapt.tables.models import is_network
 from gradapt.tables.predictor import Predictor
 from gradapt.tables.read import Table, table_of
+from gradapt.tables.remedies import ChosenRemedy, RemedyChoice, table_remedies
 from gradapt.tables.settings import Settings
 from gradapt.trust import Decision, assess
 
@@ -34,7 +46,7 @@ class Result:
     path : Path
         The domains that were followed, in the space of the encoder.
     choice : Choice
-        The number of generated domains, and why.
+        The remedy or the number of generated domains, and why.
     decision : Decision
         Estimates after adapting, and which model is kept.
     predictor : Predictor
@@ -108,24 +120,23 @@ def adapt_table(table: Table, settings: Settings, progress: Progress | None = No
     return adapt_checked(check_table(table, settings, progress), progress)
 
 
-def adapt_checked(checked: Checked, progress: Progress | None = None) -> Result:
-    """Go on where `check_table` stopped: adapt, decide on the same view, predict every row of the last window."""
+def adapt_checked(checked: Checked, progress: Progress | None = None, labelled: LabelledRows | None = None) -> Result:
+    """Go on where `check_table` stopped: adapt, decide on the same view, predict every row of the last window.
+
+    Parameters
+    ----------
+    checked : Checked
+    progress : callable, optional
+    labelled : LabelledRows, optional
+        Labels of some rows of the last window: they compare all remedies, and are trained on.
+    """
     report = progress or (lambda stage, done, total: None)
     prepared, source = checked.prepared, checked.source
     with recorded() as messages:
-        adaptation, students = _adapted(checked, report)
+        adaptation, students = _adapted(checked, report, labelled)
         choice = _choice(checked.settings, adaptation)
         report("estimate", 0, 1)
-        decision = checked.decision
-        if not adaptation.is_none_of(source):
-            decision = assess(
-                checked.view,
-                source,
-                adaptation.learner,
-                gate=checked.settings.gate,
-                students=students,
-                n_generated=choice.n_generated,
-            )
+        decision = _decision(checked, adaptation, choice, students)
         path = adaptation.path or given_path(Workspace().encoded(source, prepared.training), measure_shift=False)
         report("estimate", 1, 1)
         model = source if decision.keep_source else adaptation.learner
@@ -139,12 +150,40 @@ def adapt_checked(checked: Checked, progress: Progress | None = None) -> Result:
     return Result(checked, adaptation, path, choice, decision, predictor, predictions, told)
 
 
-def _adapted(checked: Checked, report: Progress) -> tuple[Adaptation, dict[int, Learner]]:
+def _decision(checked: Checked, adaptation: Adaptation, choice: Choice, students: dict[int, Learner]) -> Decision:
+    """Which model to keep: by the check and the estimates, or by the comparison of remedies where there was one."""
+    if adaptation.is_none_of(checked.source):
+        if not isinstance(choice, RemedyChoice):
+            return checked.decision
+        before = choice.measured[0] if choice.measured else checked.decision.before
+        return replace(checked.decision, before=before, reasons=(choice.sentence,))
+    decision = assess(
+        checked.view,
+        checked.source,
+        adaptation.learner,
+        gate=checked.settings.gate,
+        students=students,
+        n_generated=choice.n_generated,
+    )
+    if not isinstance(choice, RemedyChoice):
+        return decision
+    before, after = choice.measured or (decision.before, decision.after)
+    if choice.fit is not None:
+        after = choice.fit.accuracy
+    reasons = (choice.sentence, *decision.reasons)
+    told = replace(decision, before=before, after=after, lost=None, gain=None, reasons=reasons)
+    return replace(told, kept="adapted", compared=True)
+
+
+def _adapted(
+    checked: Checked, report: Progress, labelled: LabelledRows | None
+) -> tuple[Adaptation, dict[int, Learner]]:
     """The adaptation, and the model after each given window by the number of the window."""
     training, last = checked.prepared.training, checked.view.last
     steps = [step.ratio for step in checked.decision.verdict.steps if np.isfinite(step.ratio)]
-    method = checked.settings.method_for(max(steps, default=1.0))
-    total, done = _n_steps(method, last, checked), 0
+    columns = checked.table.image_shape is None and not is_network(checked.source.estimator)
+    method = checked.settings.method_for(max(steps, default=1.0), columns=columns)
+    total, done = len(table_remedies()) + 4 if labelled is not None else _n_steps(method, last, checked), 0
     students: dict[int, Learner] = {}
 
     def advance(n_steps: int) -> None:
@@ -160,7 +199,13 @@ def _adapted(checked: Checked, report: Progress) -> tuple[Adaptation, dict[int, 
     report("adapt", 0, total)
     if isinstance(method, ChosenGOAT):
         method = replace(method, on_candidate=lambda number, _: advance(last * (number + 1)))
-    adaptation = method.adapt(checked.source, training, watch)
+    if isinstance(method, ChosenRemedy):
+        given = checked.settings.given_proportions(checked.source.classes.tolist(), checked.prepared.boolean)
+        method = replace(method, given=given, on_candidate=lambda name, _: advance(1))
+    if labelled is None:
+        adaptation = method.adapt(checked.source, training, watch)
+    else:
+        adaptation = adapt_with_labels(checked, labelled, watch, lambda name, _: advance(1))
     report("adapt", total, total)
     return adaptation, students
 
@@ -169,7 +214,9 @@ def _n_steps(method: Method, n_pairs: int, checked: Checked) -> int:
     """How many steps there will be, for whoever watches; of all candidates where several are tried."""
     if isinstance(method, ChosenGOAT) and method.affordable(checked.prepared.training):
         return n_pairs * sum(number + 1 for number in method.candidates)
-    if isinstance(method, SourceOnly | DirectSelfTraining):
+    if isinstance(method, ChosenRemedy):
+        return len(method.remedies or ()) + 1
+    if isinstance(method, SourceOnly | DirectSelfTraining | Alignment | ProportionCorrection):
         return 1
     return n_pairs * (method.n_generated + 1 if isinstance(method, GOAT) else 1)
 

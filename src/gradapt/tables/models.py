@@ -6,9 +6,19 @@ import importlib.util
 from pathlib import Path
 from typing import Any
 
+from gradapt.choice import ChosenGOAT
 from gradapt.errors import InputError
 from gradapt.learners.seeding import seed_open
-from gradapt.methods import DirectSelfTraining, GradualSelfTraining, Method, SourceOnly
+from gradapt.methods import (
+    CovarianceAlignment,
+    DirectSelfTraining,
+    GradualSelfTraining,
+    Method,
+    OwnRank,
+    OwnScale,
+    ProportionCorrection,
+    SourceOnly,
+)
 
 __all__ = ["encoder_from_word", "is_network", "make_model", "method_from_word", "model_from_word"]
 
@@ -68,13 +78,22 @@ def encoder_from_word(word: str) -> Any:
 
 
 def method_from_word(word: str) -> Method | None:
-    """A method whose encoder stays fixed; None for GOAT, which the settings know more about.
+    """A method whose encoder stays fixed; None for ``auto``, which the settings know more about.
 
     >>> method_from_word("source")
     SourceOnly()
     """
-    gradual = GradualSelfTraining(freeze_encoder=True)
-    methods = {"goat": None, "gst": gradual, "direct": DirectSelfTraining(freeze_encoder=True), "source": SourceOnly()}
+    methods: dict[str, Method | None] = {
+        "auto": None,
+        "own-scale": OwnScale(),
+        "own-rank": OwnRank(),
+        "covariance": CovarianceAlignment(),
+        "proportions": ProportionCorrection(),
+        "goat": ChosenGOAT(),
+        "gst": GradualSelfTraining(freeze_encoder=True),
+        "direct": DirectSelfTraining(freeze_encoder=True),
+        "source": SourceOnly(),
+    }
     if word not in methods:
         raise InputError(f"there is no method {word!r}; choose {', '.join(methods)}")
     return methods[word]

@@ -41,6 +41,8 @@ class Prepared:
         Samples that models are trained on.
     sample : DomainSequence
         Fewer samples, for transport and checks.
+    target_rows : int array
+        Rows of the table that the target of ``training`` holds.
     boolean : bool
         Whether the labels were true and false.
     sampled : list of str
@@ -52,6 +54,7 @@ class Prepared:
     preprocessing: Any
     training: DomainSequence
     sample: DomainSequence
+    target_rows: NDArray[np.int64]
     boolean: bool
     sampled: list[str]
 
@@ -69,7 +72,8 @@ def prepare(table: Table, settings: Settings) -> Prepared:
     said += more
     parts, labels = _sampled_rows(windows, labels, settings, said)
     frame, chosen = _gather(table, parts, names)
-    plans = plan_columns(frame, keep_constant=table.image_shape is not None)
+    coded = _known(table, settings.categorical, "categorical")
+    plans = plan_columns(frame, keep_constant=table.image_shape is not None, categorical=coded)
     conformed = conform(frame, plans)
     preprocessing = make_preprocessing(plans, scale=table.image_shape is None).fit(conformed)
     matrix = as_matrix(preprocessing, conformed)
@@ -81,7 +85,7 @@ def prepare(table: Table, settings: Settings) -> Prepared:
     # The same rows that plans are made between.
     sample = training.each(Transport(max_samples=settings.limits.transport, seed=settings.seed).sampled)
     said += _sampling("plans and checks looked at", settings.limits.transport, [len(domain) for domain in training])
-    return Prepared(windows, plans, preprocessing, training, sample, labels.boolean, said)
+    return Prepared(windows, plans, preprocessing, training, sample, parts[-1], labels.boolean, said)
 
 
 def _order(table: Table, settings: Settings) -> tuple[pd.Series, str, list[str]]:
@@ -94,16 +98,24 @@ def _order(table: Table, settings: Settings) -> tuple[pd.Series, str, list[str]]
         raise InputError("the table has no rows")
     if isinstance(settings.order, Column):
         name = settings.order.name
-        features = table.features(settings.label, name)
+        features = table.features(settings.label, name, *_known(table, settings.drop, "drop"))
         order = table.columns([name])[name].reset_index(drop=True)
         return order, f"order column {name!r}", _check_features(features)
-    features = _check_features(table.features(settings.label))
+    features = _check_features(table.features(settings.label, *_known(table, settings.drop, "drop")))
     if isinstance(settings.order, FilePosition):
         if len(table.files) < 2:
             raise InputError("one file is one snapshot; give several files, or the column that orders the rows")
         counts = [file.rows for file in table.files]
         return pd.Series(np.repeat(np.arange(len(counts)), counts)), "the file number", features
     return pd.Series(np.arange(table.n_rows)), "the row position", features
+
+
+def _known(table: Table, names: tuple[str, ...], what: str) -> tuple[str, ...]:
+    """Columns that the settings name, once it is clear that the table has them."""
+    absent = [name for name in names if name not in table.names]
+    if absent:
+        raise InputError(f"{what} names the column {absent[0]!r}, which the table does not have")
+    return names
 
 
 def _check_features(names: list[str]) -> list[str]:

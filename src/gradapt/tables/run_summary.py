@@ -16,6 +16,7 @@ from gradapt.tables.checked import Checked
 from gradapt.tables.job import Result
 from gradapt.tables.picture_tiles import image_tiles
 from gradapt.tables.preprocess import feature_owners
+from gradapt.tables.remedies import RemedyChoice
 from gradapt.tables.report_numbers import confidence_histogram, domain_distances, flat_map, what_moved
 from gradapt.trust import AccuracyEstimate
 
@@ -52,6 +53,7 @@ def summarise(result: Result, command: list[str] | None = None, redo: str = "") 
             "n_generated_reason": result.choice.sentence,
         },
         "generated": _generated(result.choice),
+        "remedies": _remedies(result.choice),
         "seed": settings.seed,
         "versions": _versions(),
         "data": _data(result),
@@ -90,6 +92,8 @@ def check_summary(checked: Checked) -> dict[str, Any]:
     content = {
         **decision.verdict.to_dict(),
         "accuracy": _estimate(decision.before),
+        "source_shares": _source_shares(checked),
+        "diagnosis": _diagnosis(checked),
         "estimated_accuracy": [asdict(domain) for domain in decision.along],
         "sampled": prepared.sampled,
         "preprocessing": [plan.to_dict() for plan in prepared.plans],
@@ -147,7 +151,42 @@ def _verdict(result: Result) -> dict[str, Any]:
     }
 
 
+def _source_shares(checked: Checked) -> dict[str, float]:
+    """Share of each class among the labelled rows, the largest first."""
+    source, classes = checked.prepared.training.source, checked.source.classes
+    shares = source.one_hot(classes).mean(axis=0)
+    names = [str(bool(name)) if checked.prepared.boolean else str(name) for name in classes]
+    return {names[place]: float(shares[place]) for place in np.argsort(-shares, kind="stable")}
+
+
+def _diagnosis(checked: Checked) -> dict[str, Any]:
+    found = checked.diagnosis
+    return {"kind": "not known", "reasons": [found]} if isinstance(found, str) else found.to_dict()
+
+
+def _remedies(choice: Choice) -> dict[str, Any] | None:
+    """The remedies of a table that were compared, or None where there was another method."""
+    if not isinstance(choice, RemedyChoice):
+        return None
+    tried = []
+    for name, score in choice.scores.items():
+        gain = choice.gains.get(name)
+        numbers = {} if gain is None else {"gain": gain.value, "low": gain.low, "high": gain.high}
+        tried.append({"name": name, "score": score, **numbers})
+    return {
+        "best": choice.best,
+        "runner_up": choice.runner_up,
+        "sentence": choice.sentence,
+        "measured": [_estimate(estimate) for estimate in choice.measured],
+        "tried": tried,
+        "struck": [{"name": name, "reason": reason} for name, reason in choice.struck.items()],
+        "failed": [{"name": name, "reason": reason} for name, reason in choice.failed.items()],
+    }
+
+
 def _generated(choice: Choice) -> dict[str, Any]:
+    if isinstance(choice, RemedyChoice):
+        return {"n_generated": 0, "how": "asked", "sentence": "remedies were compared instead", "scores": []}
     scores = [{"n_generated": number, "score": score} for number, score in choice.scores.items()]
     return {"n_generated": choice.n_generated, "how": choice.how, "sentence": choice.sentence, "scores": scores}
 

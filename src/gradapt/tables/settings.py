@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -9,8 +10,20 @@ from gradapt.choice import ChosenGOAT
 from gradapt.domains import ByQuantile
 from gradapt.domains.windows import Windows
 from gradapt.errors import InputError
-from gradapt.methods import GOAT, DirectSelfTraining, GradualSelfTraining, Method, SourceOnly
+from gradapt.methods import (
+    GOAT,
+    CovarianceAlignment,
+    DirectSelfTraining,
+    GivenProportions,
+    GradualSelfTraining,
+    Method,
+    OwnRank,
+    OwnScale,
+    ProportionCorrection,
+    SourceOnly,
+)
 from gradapt.paths import Transport
+from gradapt.tables.remedies import ChosenRemedy, table_remedies
 from gradapt.trust import Gate, Keep
 
 __all__ = ["Column", "FilePosition", "Keep", "Limits", "RowPosition", "Settings"]
@@ -25,6 +38,11 @@ _WORDS: dict[type, str] = {
     GradualSelfTraining: "gst",
     DirectSelfTraining: "direct",
     SourceOnly: "source",
+    ChosenRemedy: "auto",
+    OwnScale: "own-scale",
+    OwnRank: "own-rank",
+    CovarianceAlignment: "covariance",
+    ProportionCorrection: "proportions",
 }
 
 
@@ -85,19 +103,26 @@ class Settings:
     order : Column, RowPosition or FilePosition
     windows : Windows
         `ByQuantile(5)` by default.
-    model : classifier, optional
-        Untrained; logistic regression by default.
+    model : classifier or BestModel, optional
+        Untrained; logistic regression by default. `BestModel()` compares several on the source first.
     encoder : transformer, optional
         Untrained; domains are generated in its space.
     method : Method, optional
-        Anything from `gradapt.methods`; GOAT by default, with ``n_generated`` domains. Encoders of the
-        methods that the command line offers stay as they were trained on the first window.
+        Anything from `gradapt.methods`. By default the remedy that fits (`ChosenRemedy`), and GOAT for images, for
+        networks, and where ``n_generated`` is given. Encoders of the methods that the command line offers stay as
+        they were trained on the first window.
     n_generated : int, optional
         Domains that GOAT generates between two neighbours; None: 0 to 4, whichever fits best the labels
         that plans carry to the target; on huge tables by how far the check finds that classes move.
     keep : Keep
     seed : int
     limits : Limits
+    categorical : tuple of str
+        Columns of codes, which are no measurements even where they are numbers.
+    drop : tuple of str
+        Columns that are no features.
+    proportions : tuple of (str, float)
+        Share of each class in the last window, where somebody knows it; for the default method.
     """
 
     label: str
@@ -110,24 +135,32 @@ class Settings:
     keep: Keep = Keep.BETTER
     seed: int = 0
     limits: Limits = field(default_factory=Limits)
+    categorical: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    proportions: tuple[tuple[str, float], ...] = ()
 
     def __post_init__(self) -> None:
         if self.n_generated is not None and not 0 <= self.n_generated <= 50:
             raise InputError(f"n_generated must lie between 0 and 50, got {self.n_generated!r}")
         if self.n_generated is not None and self.method is not None:
             raise InputError(
-                f"n_generated belongs to the default method, got {self.n_generated!r} beside {self.method_word!r}; "
+                f"n_generated belongs to GOAT, got {self.n_generated!r} beside {self.method_word!r}; "
                 "leave one of them out, or give the number to the method"
             )
         if isinstance(self.order, Column) and self.order.name == self.label:
             raise InputError(f"label and order must be two columns, got {self.label!r} for both")
+        if self.proportions and (self.method is not None or self.n_generated is not None):
+            raise InputError(f"proportions belong to the default method, got them beside {self.method_word!r}")
+        both = set(self.categorical) & set(self.drop)
+        if both:
+            raise InputError(f"the column {min(both)!r} is to be dropped and used as categories; leave it out of one")
 
     @property
     def gate(self) -> Gate:
         """How to decide between the source model and the adapted one."""
         return Gate(keep=self.keep, seed=self.seed, max_samples=self.limits.transport)
 
-    def method_for(self, largest_ratio: float) -> Method:
+    def method_for(self, largest_ratio: float, *, columns: bool = True) -> Method:
         """The method as a value, with plans between samples of the windows.
 
         Parameters
@@ -135,20 +168,36 @@ class Settings:
         largest_ratio : float
             How far a typical class moves in the largest step, in units of its margin: on huge tables the
             number of generated domains follows from it.
+        columns : bool
+            Whether features are columns of a table and the model is scikit-learn's: then remedies can be tried.
         """
         transport = Transport(max_samples=self.limits.transport, seed=self.seed)
         if isinstance(self.method, GOAT) and self.method.transport == Transport():
             return replace(self.method, transport=transport)
-        if self.method is not None:
-            return self.method
         if self.n_generated is not None:
             return GOAT(self.n_generated, transport=transport)
-        return ChosenGOAT(GOAT(transport=transport), max_values=_MOST_VALUES, largest_ratio=largest_ratio)
+        if self.method is None and columns:
+            return ChosenRemedy(table_remedies(self.limits.transport, self.seed), self.seed)
+        if self.method is None or self.method == ChosenGOAT():
+            return ChosenGOAT(GOAT(transport=transport), max_values=_MOST_VALUES, largest_ratio=largest_ratio)
+        return self.method
+
+    def given_proportions(self, classes: Sequence[Any], boolean: bool = False) -> GivenProportions | None:
+        """The proportions that were given, in the order of the classes; each class must have one."""
+        if not self.proportions:
+            return None
+        shares, names = dict(self.proportions), [str(bool(name)) if boolean else str(name) for name in classes]
+        strange = [*(set(shares) - set(names)), *(set(names) - set(shares))]
+        if strange:
+            raise InputError(f"proportions must name each class once ({', '.join(names)}), look at {min(strange)!r}")
+        return GivenProportions(tuple(shares[name] for name in names))
 
     @property
     def method_word(self) -> str:
         """The method in one word."""
-        return "goat" if self.method is None else _WORDS.get(type(self.method), type(self.method).__name__)
+        if self.method is None:
+            return "auto" if self.n_generated is None else "goat"
+        return _WORDS.get(type(self.method), type(self.method).__name__)
 
     def describe(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -161,6 +210,9 @@ class Settings:
             "method": self.method_word,
             "n_generated": "auto" if self.n_generated is None else self.n_generated,
             "keep": self.keep.value,
+            "categorical": list(self.categorical),
+            "proportions": dict(self.proportions),
+            "drop": list(self.drop),
             "training_rows_per_window": self.limits.training,
             "transport_rows_per_window": self.limits.transport,
         }

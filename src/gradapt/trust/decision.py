@@ -48,6 +48,8 @@ class Decision:
         Domains that were generated between two neighbours.
     gain : PairedGain or None
         What the adapted model is estimated to win over the source model on the same rows of the target.
+    compared : bool
+        Whether the model was kept because a comparison without labels found it better, whatever the verdict.
     """
 
     verdict: Verdict
@@ -59,6 +61,7 @@ class Decision:
     reasons: tuple[str, ...]
     n_generated: int = 0
     gain: PairedGain | None = None
+    compared: bool = False
 
     @property
     def keep_source(self) -> bool:
@@ -74,7 +77,7 @@ class Decision:
     def trusted(self) -> bool:
         """Whether the path was followed as the verdict advises, and the adapted model is the one to use."""
         filled = self.verdict.advice is Advice.GENERATE and self.n_generated > 0
-        return (self.verdict.trusted or filled) and not self.keep_source
+        return (self.verdict.trusted or filled or self.compared) and not self.keep_source
 
     @property
     def sentence(self) -> str:

@@ -1,0 +1,135 @@
+"""The diagnosis of a drift: worlds whose kind is known, tests that hold their level, and words."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.dummy import DummyClassifier
+from sklearn.linear_model import LogisticRegression
+
+from gradapt.domains import Domain, DomainSequence
+from gradapt.learners import as_learner
+from gradapt.trust.diagnosis import (
+    Drift,
+    FeatureShift,
+    alignment_objection,
+    diagnose_drift,
+    feature_shifts,
+    fit_proportions,
+    holm,
+    raw_overlap,
+)
+from gradapt.trust.diagnosis.two_sample import chance_of
+from gradapt.trust.overlap import Overlap
+
+_spec = importlib.util.spec_from_file_location("drift_worlds", Path(__file__).with_name("drift_worlds.py"))
+worlds = importlib.util.module_from_spec(_spec)
+_spec.loader.exec_module(worlds)
+
+
+@pytest.mark.parametrize("name", worlds.WORLDS)
+def test_the_kind_of_a_made_up_drift_is_found(name):
+    world, truth = worlds.WORLDS[name]
+    found = worlds.diagnosed(world, seed=0, n_windows=3)
+    assert found.kind is truth
+    # What cannot be seen is always said: a concept change is never called solved.
+    assert "cannot be seen without labels" in found.reasons[-1]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", worlds.WORLDS)
+def test_the_kind_is_found_again_and_again(name):
+    world, truth = worlds.WORLDS[name]
+    kinds = [worlds.diagnosed(world, seed, n_windows=2).kind for seed in range(100, 104)]
+    assert kinds.count(truth) >= 3
+
+
+def test_no_shift_is_seldom_called_a_shift_by_any_test(rng):
+    alarms = 0
+    for _ in range(100):
+        before, after = rng.normal(size=(2, 150, 6))
+        alarms += any(shift.moved for shift in feature_shifts(before, after))
+    assert alarms <= 100 * 0.01 + 3 * np.sqrt(100 * 0.01)
+
+
+def test_flags_are_counted_and_measurements_compared(rng):
+    before = np.column_stack([rng.random(400) < 0.2, rng.normal(size=400), np.zeros(400)]).astype(float)
+    after = np.column_stack([rng.random(400) < 0.5, rng.normal(size=400) * 2, np.zeros(400)]).astype(float)
+    flag, scale, constant = feature_shifts(before, after, ("flag", "scale", "constant"))
+    assert flag.moved
+    assert flag.distance == pytest.approx(abs(before[:, 0].mean() - after[:, 0].mean()))
+    assert scale.moved
+    assert "spread x 2" in scale.sentence or "spread x 1.9" in scale.sentence
+    assert not constant.moved
+    assert constant.sentence == "constant: 0 % of the rows differ" or "spread" in constant.sentence
+
+
+def test_holm_is_no_less_strict_than_it_should_be():
+    chances = np.array([0.01, 0.02, 0.03, 0.5])
+    assert holm(chances).tolist() == pytest.approx([0.04, 0.06, 0.06, 0.5])
+    assert holm(np.ones(3)).tolist() == [1, 1, 1]
+
+
+def test_the_joint_test_sees_what_no_feature_shows(rng):
+    """A change of the dependence alone: the marginals are the same."""
+    before, z = rng.normal(size=(800, 2)), rng.normal(size=800)
+    after = np.column_stack([z, np.sign(rng.random(800) - 0.1) * z])
+    sequence = DomainSequence([Domain(before, np.arange(800) % 2), Domain(after)])
+    assert not any(shift.moved for shift in feature_shifts(before, after))
+    assert chance_of(raw_overlap(sequence)) < 1e-3
+    learner = as_learner(LogisticRegression(), np.array([0, 1])).fit(before, np.arange(800) % 2)
+    assert diagnose_drift(learner, sequence).kind in (Drift.MIXED, Drift.TURNED)
+
+
+def test_one_jump_among_many_windows_is_named(rng):
+    y = np.arange(300) % 2
+    shifts = (0.0, 0.0, 4.0, 4.0)
+    drawn = [rng.normal(size=(300, 2)) + 3.0 * y[:, None] * [1, 0] + [0.0, shift] for shift in shifts]
+    sequence = DomainSequence([Domain(x, y if n == 0 else None, name=f"w{n}") for n, x in enumerate(drawn)])
+    learner = as_learner(LogisticRegression(), np.array([0, 1])).fit(drawn[0], y)
+    found = diagnose_drift(learner, sequence, ("a", "b"))
+    assert found.where == ("w1", "w2")
+    assert found.largest_step > 0.8
+    assert [feature.name for feature in found.moved] == ["b"]
+    assert any("w1 -> w2" in reason for reason in found.reasons)
+    assert found.to_dict()["kind"] == found.kind.value
+
+
+def test_a_model_that_knows_nothing_corrects_nothing(rng):
+    x, y = rng.normal(size=(400, 2)), np.arange(400) % 2
+    learner = as_learner(DummyClassifier(strategy="prior"), np.array([0, 1])).fit(x, y)
+    fit = fit_proportions(learner, DomainSequence([Domain(x, y), Domain(rng.normal(size=(400, 2)))]))
+    assert fit.objection is not None
+
+
+def test_proportions_that_leave_much_unexplained_are_refused(rng):
+    """The classes moved as well: the scores may look like other proportions, the rows do not."""
+    y, hidden = np.arange(600) % 2, (np.arange(600) % 5 == 0).astype(int)
+    x = np.column_stack([rng.normal(size=600) + 2 * y, rng.normal(size=600)])
+    there = np.column_stack([rng.normal(size=600) + 2 * hidden, rng.normal(size=600) * 3 + 3])
+    learner = as_learner(LogisticRegression(), np.array([0, 1])).fit(x, y)
+    fit = fit_proportions(learner, DomainSequence([Domain(x, y), Domain(there)]))
+    assert not fit.explains
+    assert "differ otherwise" in fit.objection or "do not explain" in fit.objection
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        (0.51, 0.50, "nothing to align"),
+        (0.80, 0.75, "explains only 17 %"),
+        (0.80, 0.97, "explains only 0 %"),
+        (1.00, 0.98, "stay apart"),
+        (1.00, 0.85, None),
+        (0.80, 0.52, None),
+    ],
+)
+def test_when_an_alignment_is_allowed(before, after, words):
+    found = alignment_objection(*(Overlap(auc, auc - 0.02, min(auc + 0.02, 1.0), 2_000) for auc in (before, after)))
+    assert found is None if words is None else words in found
+
+
+def test_a_feature_in_words():
+    assert FeatureShift("x", 0.5, 0.02, 0.01, 1.0).sentence == "x: 2 % of the rows differ"
+    assert not FeatureShift("x", 0.5, 0.02, 0.01, 1.0).moved
