@@ -97,16 +97,18 @@ class Moves:
         crossed = np.bincount(starts, self.plan.mass * (starts != self.after.codes[self.plan.cols]), n_classes)
         return np.asarray(np.divide(crossed, left, out=np.full(n_classes, np.nan), where=left > 0))
 
-    def unusual(self, n_classes: int) -> NDArray[np.float64]:
-        """For each sample of ``after``, by how much it has come further than twice what its class typically moved.
+    def unusual(self, still: Moves, n_classes: int) -> NDArray[np.float64]:
+        """For each sample of ``after``, how much further it has come than noise and twice the move of its class.
 
-        Twice, because a turn moves the far end of a class further than its middle.
+        Twice, because a turn moves the far end of a class further than its middle. Noise is what ``still``, the moves
+        between two halves of the domain before, shows.
         """
-        typical = self.typical(n_classes)
+        noise, moved = still.typical(n_classes), self.typical(n_classes)
+        usual = noise + 2.0 * np.sqrt(np.maximum(moved**2 - noise**2, 0.0))
         # A class too rare for a typical move of its own is measured by the others.
-        fallback = float(np.nanmedian(typical)) if np.isfinite(typical).any() else 0.0
-        typical = np.where(np.isfinite(typical), typical, fallback)
-        excess = self.lengths - 2.0 * typical[self.before.codes[self.plan.rows]]
+        fallback = float(np.nanmedian(usual)) if np.isfinite(usual).any() else 0.0
+        usual = np.where(np.isfinite(usual), usual, fallback)
+        excess = self.lengths - usual[self.before.codes[self.plan.rows]]
         arrived = np.bincount(self.plan.cols, self.plan.mass, len(self.after))
         summed = np.bincount(self.plan.cols, self.plan.mass * excess, len(self.after))
         return np.asarray(summed / np.maximum(arrived, 1e-300))

@@ -51,7 +51,7 @@ class StepCheck:
         be negative where noise outweighs the shift, so that noise averages out over the classes.
     jumped : float
         Share of samples that are further from the whole domain before than noise plus margin explain, and have come
-        more than twice as far as is typical of their class: what came from nowhere, not what moved along.
+        further by a margin than noise and twice the move of their class: what came from nowhere, not what moved along.
     crossing : float
         Share of the plan's mass that couples samples with different labels.
     crossing_noise : float
@@ -132,7 +132,7 @@ def measure_step(
         margins=tuple(margins.tolist()),
         ratio=_known_median(class_shifts / margins, shares1),
         drift=_known_mean(squares / margins**2, shares1),
-        jumped=_jumped(a0, b0, moved, margins, n_classes),
+        jumped=_jumped(a0, b0, (moved, still), margins),
         crossing=moved.crossing,
         crossing_noise=still.crossing,
         proportion_change=min(total_variation(shares0, shares1), moved.share_change(n_classes)),
@@ -190,11 +190,10 @@ def _margin(a: LabelledPoints, b: LabelledPoints, code: int) -> float:
     return 0.5 * quantile(cdist(own.features, others).min(axis=1), 0.5, own.weights)
 
 
-def _jumped(
-    a0: LabelledPoints, b0: LabelledPoints, moved: Moves, margins: NDArray[np.float64], n_classes: int
-) -> float:
+def _jumped(a0: LabelledPoints, b0: LabelledPoints, moves: tuple[Moves, Moves], margins: NDArray[np.float64]) -> float:
     known = margins[np.isfinite(margins)]
+    margin = float(np.median(known)) if len(known) else 0.0
     noise = quantile(cdist(b0.features, a0.features).min(axis=1), 1.0 - _TAIL, b0.weights)
-    reach = noise + (float(np.median(known)) if len(known) else 0.0)
-    far = cdist(moved.after.features, a0.features).min(axis=1) > reach
-    return mean(far & (moved.unusual(n_classes) > reach), moved.after.weights)
+    moved, still = moves
+    far = cdist(moved.after.features, a0.features).min(axis=1) > noise + margin
+    return mean(far & (moved.unusual(still, len(margins)) > margin), moved.after.weights)
