@@ -44,7 +44,7 @@ class LabelledTraining:
     >>> old, y = np.arange(20.0)[:, None], np.repeat([0, 1], 10)
     >>> learner = as_learner(LogisticRegression(), np.array([0, 1])).fit(old, y)
     >>> path = DomainSequence([Domain(old, y), Domain(old + 100.0)])
-    >>> found = LabelledTraining(old[::4] + 100.0, y[::4], share=0.9).adapt(learner, path).learner
+    >>> found = LabelledTraining(old[::4] + 100.0, y[::4], share=0.99).adapt(learner, path).learner
     >>> float((found.logits(old + 100.0).argmax(axis=1) == y).mean()) > 0.8
     True
     """

@@ -27,6 +27,8 @@ _FAR = 0.01
 # A smaller part of the target beyond the source is not worth a word.
 _LEAST_NEW = 0.05
 _MOST_ROWS = 2_000
+# Deviations of the source beyond which a row is as far as any.
+_BEYOND = 1e9
 
 
 def diagnose_drift(
@@ -93,9 +95,14 @@ def _kind(fit: ProportionFit | None, by_scale: bool, new: float, same: float) ->
 
 def _scaled(before: NDArray[np.float64], after: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
     """Features that vary in the source, in units of their deviation there; of the others a model knows nothing."""
-    varies = np.ptp(before, axis=0) > 0
-    spread = before[:, varies].std(axis=0)
-    return before[:, varies] / spread, after[:, varies] / spread
+    varies = before.min(axis=0) < before.max(axis=0)
+    before, after = before[:, varies], after[:, varies]
+    # To numbers of size 1 first: squares of tiny ones vanish, and those of huge ones overflow.
+    size = np.maximum(np.abs(before).max(axis=0), np.finfo(float).tiny)
+    with np.errstate(over="ignore"):
+        before, after = before / size, np.clip(after / size, -_BEYOND, _BEYOND)
+    spread = np.maximum(before.std(axis=0), 1.0 / _BEYOND)
+    return before / spread, after / spread
 
 
 def _new_share(before: NDArray[np.float64], after: NDArray[np.float64]) -> float:
