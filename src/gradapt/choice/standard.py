@@ -7,10 +7,10 @@ from gradapt.methods import GOAT, CarriedLabels, GradualSelfTraining, Relabellin
 from gradapt.paths import Transport
 from gradapt.transport import GromovWasserstein, Mapped, Orthogonal, OwnScale
 
-__all__ = ["standard_candidates"]
+__all__ = ["MIXUP", "standard_candidates"]
 
 # By what the labels of networks are mixed: docs/choice.md.
-_MIXUP = 0.5
+MIXUP = 0.5
 
 
 def standard_candidates(*, networks: bool = False, max_samples: int | None = None) -> dict[str, Candidate]:
@@ -30,7 +30,7 @@ def standard_candidates(*, networks: bool = False, max_samples: int | None = Non
     """
     scaled = Transport(Mapped(OwnScale()), max_samples=max_samples)
     turned = Transport(Mapped(Orthogonal(), start=GromovWasserstein()), max_samples=max_samples)
-    mixup, mended = (_MIXUP, Relabelling()) if networks else (None, None)
+    mixup, mended = (MIXUP, Relabelling()) if networks else (None, None)
     found = {
         "source": Candidate(SourceOnly()),
         "gradual self-training": Candidate(GradualSelfTraining()),

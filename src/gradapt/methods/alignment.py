@@ -65,9 +65,7 @@ class Alignment:
         windows, transformer = self.aligned(sequence)
         inner = self.then.adapt(learner, windows, None, workspace)
         student = _behind(transformer, inner.learner)
-        record = record_of(learner, student, sequence, started)
-        if on_step is not None:
-            on_step(record, student)
+        record = record_of(learner, student, sequence, started, on_step)
         return replace(inner, learner=student, records=(record,))
 
 
@@ -121,12 +119,17 @@ def dense_matrix(domain: Domain) -> NDArray[np.float64]:
     return np.asarray(matrix, dtype=np.float64)
 
 
-def record_of(learner: Learner, student: Learner, sequence: DomainSequence, started: float) -> StepRecord:
-    """One step onto the target: what the old model said there, and the share that the new one changed."""
+def record_of(
+    learner: Learner, student: Learner, sequence: DomainSequence, started: float, on_step: OnStep | None
+) -> StepRecord:
+    """One step onto the target, told to ``on_step``: what the old model said there, and the share that changed."""
     target = sequence.target.without_labels()
     before = pseudo_label(learner, target.samples, 0.0)
     after = student.logits(target.samples).argmax(axis=1)
-    return StepRecord.of(1, PathStep(target, 1.0, False, None), before, after, started)
+    record = StepRecord.of(1, PathStep(target, 1.0, False, None), before, after, started)
+    if on_step is not None:
+        on_step(record, student)
+    return record
 
 
 def _behind(transformer: Any, learner: Learner) -> Learner:

@@ -71,9 +71,7 @@ class LabelledTraining:
     ) -> Adaptation:
         started = time.perf_counter()
         student = self._trained(learner, sequence, np.arange(len(self.codes)))
-        record = record_of(learner, student, sequence, started)
-        if on_step is not None:
-            on_step(record, student)
+        record = record_of(learner, student, sequence, started, on_step)
         return Adaptation(student, (record,))
 
     def held_out_codes(self, learner: Learner, sequence: DomainSequence) -> NDArray[np.int64]:

@@ -48,7 +48,5 @@ class MappedSource:
         codes = source.codes(learner.classes)[kept]
         weights = mass[kept] if learner.takes_weights and source.uneven_weights is not None else None
         student = learner.fit(images[kept] / mass[kept, None], codes, weights)
-        record = record_of(learner, student, sequence, started)
-        if on_step is not None:
-            on_step(record, student)
+        record = record_of(learner, student, sequence, started, on_step)
         return Adaptation(student, (record,), (plan,))

@@ -61,7 +61,5 @@ class ProportionCorrection:
         offsets = np.asarray(calibration.offsets) + found.log_ratio
         model = RescaledClassifier.of(head.estimator, calibration.scale, offsets)
         student = learner.with_head(replace(head, estimator=model))
-        record = record_of(learner, student, sequence, started)
-        if on_step is not None:
-            on_step(record, student)
+        record = record_of(learner, student, sequence, started, on_step)
         return Adaptation(student, (record,), choice=found)

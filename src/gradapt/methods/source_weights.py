@@ -52,9 +52,7 @@ class ImportanceWeights:
         if source.weights is not None:
             weights = weights * source.weights
         student = learner.fit(source.samples, source.codes(learner.classes), weights)
-        record = record_of(learner, student, sequence, started)
-        if on_step is not None:
-            on_step(record, student)
+        record = record_of(learner, student, sequence, started, on_step)
         return Adaptation(student, (record,))
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from gradapt.choice import Candidate, Choice, Chosen
 from gradapt.choice.runs import ends_isometry
+from gradapt.choice.standard import MIXUP
 from gradapt.domains import DomainSequence
 from gradapt.learners import Learner
 from gradapt.methods import Adaptation, CarriedLabels, Method, OnStep, Relabelling
@@ -25,8 +26,6 @@ from gradapt.transport import Exact, GromovWasserstein, Isometry, Mapped, Orthog
 
 __all__ = ["FrontierRun", "frontier_candidates"]
 
-# Parameter of the mixtures that a model learns from carried labels with.
-_MIXUP = 0.5
 # Rows of a table that are coupled, at most; exact steps of a coupling by structure before a map takes over.
 _ROWS, _STEPS = 5_000, 10
 
@@ -53,7 +52,7 @@ def frontier_candidates(cell: Cell, chosen: Settings, known: dict[str, Any]) -> 
     if _is_table(chosen):
         # Columns have units of their own. A chain of plans adds the errors of each, and the source still teaches.
         scaled = Transport(Mapped(OwnScale()), certified=False, max_samples=most)
-        candidates["carried"] = CarriedLabels(scaled, feature_space=False, direct=True, joint=True, mixup=_MIXUP)
+        candidates["carried"] = CarriedLabels(scaled, feature_space=False, direct=True, joint=True, mixup=MIXUP)
     else:
         candidates["carried"] = _carried(Transport(Exact(), certified=False), direct=False)
     return {**candidates, "structure": direct}
@@ -75,9 +74,7 @@ def _of(cell: Cell, method: str, n_generated: int) -> Cell:
 
 
 def _carried(transport: Transport, *, direct: bool) -> CarriedLabels:
-    return CarriedLabels(
-        transport, feature_space=False, direct=direct, mixup=_MIXUP, relabelling=Relabelling(share=0.9)
-    )
+    return CarriedLabels(transport, feature_space=False, direct=direct, mixup=MIXUP, relabelling=Relabelling(share=0.9))
 
 
 @dataclass(frozen=True, eq=False)

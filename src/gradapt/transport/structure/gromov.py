@@ -298,12 +298,12 @@ def _descended(clouds: Clouds, moment: Any, settings: _Settings, best: float) ->
         problem, _ = clouds.linearised(moment)
         found = optimal_plan(problem)
         candidate = found.rows, found.cols, found.mass
-        value = clouds.objective(*candidate)
+        reached = clouds.moment(*candidate)
+        value = clouds.objective(*candidate, reached)
         if entries is not None and not value < history[-1] * (1.0 - _FALL):
             break
-        entries = candidate
+        entries, moment = candidate, reached
         history.append(value)
-        moment = clouds.moment(*entries)
         if costly and step + 1 >= _TRIAL and value > _BEHIND * best:
             break
         if settings.progress is not None:

@@ -87,7 +87,6 @@ class Clouds:
     alpha: float = 1.0
     # Squared distance between the two means, which every plan pays.
     apart: float = 0.0
-
     # The samples are those given times a power of two.
     exponent: int = 0
 
@@ -155,20 +154,22 @@ class Clouds:
         square = float(((form.T @ self.first.spread @ form) * self.second.spread).sum())
         return math.sqrt(max(square, 0.0))
 
-    def loss(self, rows: Any, cols: Any, mass: Any) -> float:
-        """The mean squared difference of distances, in units of ``unit`` squared; 0 where rounding says less."""
+    def loss(self, rows: Any, cols: Any, mass: Any, moment: Any = None) -> float:
+        """The mean squared difference of distances, in units of ``unit`` squared; 0 where rounding says less.
+
+        ``moment`` is that of the plan, where it is at hand.
+        """
         first, second = self.first, self.second
-        moment = self.moment(rows, cols, mass)
+        moment = self.moment(rows, cols, mass) if moment is None else moment
         r0, r1 = first.radii[beside(first.x, rows)], second.radii[beside(first.x, cols)]
         together = float(beside(first.x, mass) @ (r0 * r1))
         return max(self._loss(together, float((moment**2).sum())), 0.0)
 
-    def objective(self, rows: Any, cols: Any, mass: Any) -> float:
-        """What is minimised."""
-        loss = self.loss(rows, cols, mass)
+    def objective(self, rows: Any, cols: Any, mass: Any, moment: Any) -> float:
+        """What is minimised, of a plan and its moment."""
+        loss = self.loss(rows, cols, mass, moment)
         if self.alpha == 1.0:
             return loss
-        moment = self.moment(rows, cols, mass)
         cost = self.first.mean_radius + self.second.mean_radius + self.apart - 2.0 * float(moment.diagonal().sum())
         return self.alpha * loss + (1.0 - self.alpha) * max(cost, 0.0)
 
