@@ -26,8 +26,8 @@ from gradapt.transport import Exact, GromovWasserstein, Isometry, Mapped, Orthog
 
 __all__ = ["FrontierRun", "frontier_candidates"]
 
-# Rows of a table that are coupled, at most; exact steps of a coupling by structure before a map takes over.
-_ROWS, _STEPS = 5_000, 10
+# Rows of a table that are coupled, at most, and by structure; exact steps of that before a map takes over.
+_ROWS, _STRUCTURED_ROWS, _STEPS = 5_000, 1_500, 10
 
 
 def frontier_candidates(cell: Cell, chosen: Settings, known: dict[str, Any]) -> dict[str, Method | Candidate]:
@@ -37,8 +37,8 @@ def frontier_candidates(cell: Cell, chosen: Settings, known: dict[str, Any]) -> 
     structure stands beside it.
     """
     structure = Mapped(Orthogonal(), start=GromovWasserstein(starts=1, steps=_STEPS, bounded=False))
-    most = _ROWS if _is_table(chosen) else None
-    carried = _carried(Transport(structure, certified=False, max_samples=most), direct=True)
+    most, structured = (_ROWS, _STRUCTURED_ROWS) if _is_table(chosen) else (None, None)
+    carried = _carried(Transport(structure, certified=False, max_samples=structured), direct=True)
     direct = Candidate(_Once("structure", carried, known), partial(_isometry, known))
     if cell.variant == "many":
         return {"structure": direct}

@@ -6,14 +6,16 @@ import platform
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from gradapt import __version__
-from gradapt.engines import Engine, OnCell, Record, Store, engine_from_word, launch
+from gradapt.engines import Engine, OnCell, Processes, Record, Store, engine_from_word, launch
 from gradapt.errors import InputError, SolverError
 from gradapt.paper.cells import Cell
+from gradapt.paper.gpu_sharing import shared_gpu
 
 __all__ = ["DEFAULT_STORE", "CellWork", "Launch", "provenance_of", "run_cells"]
 
@@ -81,9 +83,19 @@ def run_cells(
         raise InputError(f"jobs must be at least 1, got {jobs!r}")
     chosen = engine or engine_from_word(None, jobs)
     work = CellWork(device, chosen.sharing)
-    finished = launch(cells, work, store, chosen, on_cell=on_cell, command=command)
+    with _shared(device, chosen):
+        finished = launch(cells, work, store, chosen, on_cell=on_cell, command=command)
     finished.raise_failed()
     return finished.n_run
+
+
+def _shared(device: str, engine: Engine) -> AbstractContextManager[Any]:
+    """What lets several processes of this machine use one GPU side by side."""
+    if not isinstance(engine, Processes) or engine.workers == 1:
+        return nullcontext()
+    from gradapt.learners.torch_samples import pick_device
+
+    return nullcontext() if pick_device(device).type == "cpu" else shared_gpu()
 
 
 @dataclass(frozen=True)
