@@ -1,9 +1,10 @@
-"""Time and peak memory of `gradapt adapt` and `gradapt predict` on a large made-up Parquet table, on two cores.
+"""Time, peak memory and rows per second of `gradapt adapt` and `gradapt predict` on a large made-up Parquet folder.
 
-    python benchmarks/large_table.py [--rows 1000000] [--columns 20] [--model logistic]
+    python benchmarks/large_table.py [--rows 1000000] [--model logistic] [--json results/large_table.json]
 
 Classes drift along the first column with time; every value is a float32, the last column is a word. The commands run
-as processes of their own; the peak is the largest resident set of either, as the kernel counts it.
+as processes of their own on two cores; the peak is the largest resident set of either, as the kernel counts it. Beside
+them stands what DuckDB needs to read the same columns once, and to find the windows by their quantiles.
 """
 
 from __future__ import annotations
@@ -11,40 +12,44 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import platform
 import resource
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-BATCH = 100_000
+BATCH = 500_000
+FILE_ROWS = 5_000_000
 CORES = 2
 
 
-def write_table(path: Path, n_rows: int, n_columns: int) -> None:
-    """Write the table a batch at a time; labels are known for the first fifth alone."""
+def write_folder(folder: Path, n_rows: int, n_columns: int) -> None:
+    """Write the files a batch at a time; labels are known for the first fifth alone."""
     names = [f"x{number}" for number in range(n_columns - 1)]
-    schema = pa.schema(
-        [*((name, pa.float32()) for name in names), ("word", pa.string()), ("label", pa.int8()), ("time", pa.float64())]
-    )
+    fields = [(name, pa.float32()) for name in names]
+    schema = pa.schema([*fields, ("word", pa.string()), ("label", pa.int8()), ("time", pa.float64())])
     rng = np.random.default_rng(0)
-    with pq.ParquetWriter(path, schema) as writer:
-        for start in range(0, n_rows, BATCH):
-            n = min(BATCH, n_rows - start)
-            when = (start + np.arange(n)) / n_rows
-            label = rng.integers(0, 2, n).astype(np.int8)
-            values = rng.normal(size=(n, len(names))).astype(np.float32)
-            values[:, 0] += (4 * label + 3 * when).astype(np.float32)
-            columns: list[object] = [values[:, number] for number in range(len(names))]
-            columns.append(pa.array(np.array(["red", "green", "blue"])[rng.integers(0, 3, n)]))
-            columns.append(pa.array(label, mask=when >= 0.2))
-            columns.append(when)
-            writer.write_table(pa.table(columns, schema=schema))
+    folder.mkdir()
+    for number, first in enumerate(range(0, n_rows, FILE_ROWS)):
+        with pq.ParquetWriter(
+            folder / f"part-{number:03}.parquet", schema, compression="none", use_dictionary=["word"]
+        ) as writer:
+            for start in range(first, min(first + FILE_ROWS, n_rows), BATCH):
+                n = min(BATCH, n_rows - start)
+                when = (start + np.arange(n)) / n_rows
+                label = rng.integers(0, 2, n).astype(np.int8)
+                values = [rng.standard_normal(n, dtype=np.float32) for _ in names]
+                values[0] += (4 * label + 3 * when).astype(np.float32)
+                words = pa.DictionaryArray.from_arrays(rng.integers(0, 3, n).astype(np.int8), ["red", "green", "blue"])
+                columns = [*values, words.cast(pa.string()), pa.array(label, mask=when >= 0.2), when]
+                writer.write_table(pa.table(columns, schema=schema))
 
 
 def timed(arguments: list[str], folder: Path) -> tuple[float, str]:
@@ -53,7 +58,7 @@ def timed(arguments: list[str], folder: Path) -> tuple[float, str]:
     allowed = sorted(os.sched_getaffinity(0))[:CORES]
     started = time.perf_counter()
     done = subprocess.run(
-        [sys.executable, "-m", "gradapt.cli", *arguments],
+        [sys.executable, *arguments],
         cwd=folder,
         env={**os.environ, **threads},
         preexec_fn=lambda: os.sched_setaffinity(0, allowed),
@@ -64,29 +69,70 @@ def timed(arguments: list[str], folder: Path) -> tuple[float, str]:
     return time.perf_counter() - started, done.stdout
 
 
+DUCKDB = """
+import duckdb, sys
+duckdb.sql("SET threads = 2")
+names = ", ".join(f"sum(x{number})" for number in range(int(sys.argv[2])))
+print(duckdb.sql(f"SELECT {names}, count(word), count(label), max(time) FROM '{sys.argv[1]}/*.parquet'").fetchall())
+"""
+QUANTILES = """
+import duckdb, sys
+duckdb.sql("SET threads = 2")
+print(duckdb.sql(f"SELECT quantile_disc(time, [0.2, 0.4, 0.6, 0.8]) FROM '{sys.argv[1]}/*.parquet'").fetchall())
+"""
+
+
+def measure(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """Run the commands and note what they took."""
+    size = sum(path.stat().st_size for path in (folder / "big").iterdir())
+    found: dict[str, Any] = {
+        "rows": options.rows, "columns": options.columns, "gib_of_parquet": round(size / 2**30, 2), "cores": CORES,
+        "model": options.model, "machine": platform.processor() or platform.machine(),
+        "load_average_before": round(os.getloadavg()[0], 1),
+    }  # fmt: skip
+    print(f"{options.rows:,} rows x {options.columns} columns, {found['gib_of_parquet']} GiB of Parquet, {CORES} cores")
+    reading = timed(["-c", DUCKDB, "big", str(options.columns - 1)], folder)[0]
+    finding = timed(["-c", QUANTILES, "big"], folder)[0]
+    peak_before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    found |= {"duckdb_read_seconds": round(reading, 1), "duckdb_quantiles_seconds": round(finding, 1)}
+    found["duckdb_rows_per_second"] = round(options.rows / reading)
+    adapt = ["-m", "gradapt.cli", "adapt", "big", "--label", "label", "--order", "time", "--model", options.model]
+    seconds, text = timed([*adapt, "-o", "RUN", "--json"], folder)
+    result = json.loads(text)
+    found |= {"adapt_seconds": round(seconds, 1), "adapt_rows_per_second": round(options.rows / seconds)}
+    found |= {"predicted_by_adapt": result["data"]["n_target"], "kept_reason": result["kept_reason"]}
+    found["sampled"] = result["sampled"]
+    adapted = resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds, _ = timed(["-m", "gradapt.cli", "predict", "RUN", "big", "-o", "all.parquet"], folder)
+    found |= {"predict_seconds": round(seconds, 1), "predict_rows_per_second": round(options.rows / seconds)}
+    with pq.ParquetFile(folder / "all.parquet") as file:
+        assert file.metadata.num_rows == options.rows
+    both = resource.getrusage(resource.RUSAGE_CHILDREN)
+    # The kernel keeps the largest of all children alone; DuckDB may have been it.
+    found["peak_gib_of_all_children"] = round(both.ru_maxrss / 2**20, 2)
+    found["peak_gib_of_duckdb"] = round(peak_before / 2**20, 2)
+    found["adapt_processor_seconds"] = round(adapted.ru_utime + adapted.ru_stime)
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--columns", type=int, default=20)
     parser.add_argument("--model", default="logistic")
+    parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        write_table(folder / "big.parquet", options.rows, options.columns)
-        size = (folder / "big.parquet").stat().st_size / 2**30
-        print(f"{options.rows:,} rows x {options.columns} columns, {size:.2f} GiB of Parquet, {CORES} cores")
-        adapt = ["adapt", "big.parquet", "--label", "label", "--order", "time", "--model", options.model]
-        seconds, text = timed([*adapt, "-o", "RUN", "--json"], folder)
-        result = json.loads(text)
-        processor = resource.getrusage(resource.RUSAGE_CHILDREN)
-        print(f"adapt:   {seconds:.0f} s ({processor.ru_utime + processor.ru_stime:.0f} s of processor time)")
-        print(f"         {result['data']['n_target']:,} rows predicted; {result['kept_reason']}")
-        for sentence in result["sampled"]:
-            print(f"         {sentence}")
-        seconds, _ = timed(["predict", "RUN", "big.parquet", "-o", "all.parquet"], folder)
-        print(f"predict: {seconds:.0f} s for all {options.rows:,} rows")
-        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
-        print(f"peak memory: {peak:.2f} GiB")
+        started = time.perf_counter()
+        write_folder(folder / "big", options.rows, options.columns)
+        print(f"made in {time.perf_counter() - started:.0f} s")
+        found = measure(folder, options)
+    print(json.dumps(found, indent=1))
+    if options.json is not None:
+        known = json.loads(options.json.read_text()) if options.json.exists() else []
+        others = [own for own in known if (own["rows"], own["model"]) != (found["rows"], found["model"])]
+        options.json.write_text(json.dumps(sorted([*others, found], key=lambda own: own["rows"]), indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,11 @@ def declare(parser: argparse.ArgumentParser) -> None:
     """The options."""
     parser.add_argument("run", type=Path, metavar="RUN", help="folder that gradapt adapt wrote")
     parser.add_argument(
-        "tables", nargs="+", type=Path, metavar="NEW", help="CSV or Parquet files with the same columns"
+        "tables",
+        nargs="+",
+        type=Path,
+        metavar="NEW",
+        help="CSV or Parquet files with the same columns, or folders of them",
     )
     parser.add_argument("--out", "-o", type=output_path, required=True, help="Parquet or CSV file to write")
     parser.add_argument(
@@ -44,10 +48,10 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
     predictor = load_run(chosen.run).predictor
     table = open_table(chosen.tables)
     with recorded() as messages:
-        predictions = predictor.predict_table(table)
+        frames = predictor.predict_frames(table)
+        if chosen.out.suffix == ".csv" and not chosen.raw_text:
+            frames = map(without_formulas, frames)
+        n_rows = write_predictions(frames, chosen.out)
     show_warnings(messages)
-    if chosen.out.suffix == ".csv" and not chosen.raw_text:
-        predictions = without_formulas(predictions)
-    write_predictions(predictions, chosen.out)
-    print(printable(f"{len(predictions)} predictions: {chosen.out}"))
+    print(printable(f"{n_rows} predictions: {chosen.out}"))
     return 0

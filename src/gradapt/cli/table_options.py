@@ -24,7 +24,7 @@ def declare_table(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         type=Path,
         metavar="TABLE",
-        help="CSV or Parquet file, several of them, or a folder of images with a CSV",
+        help="CSV or Parquet file, several of them, a folder or a pattern; or a folder of images with a CSV",
     )
     parser.add_argument("--label", required=True, help="column of the labels; only those of the first window are used")
     parser.add_argument(
@@ -81,8 +81,9 @@ def _declare_model(group: Any) -> None:
     group.add_argument(
         "--model",
         default="logistic",
-        help="logistic, forest, boosting, mlp, PATH.py:NAME, or auto: the best of the first three by cross-validation "
-        "on the first window [%(default)s]",
+        help="logistic, forest, boosting, mlp, sgd, PATH.py:NAME, or auto: the best of the first three by "
+        "cross-validation on the first window. Of a table with millions of rows mlp, sgd and other models that learn "
+        "in batches see every labelled row, the others a sample [%(default)s]",
     )
     group.add_argument("--encoder", default="none", help="none, pca:32 (or another number), or mlp [%(default)s]")
     group.add_argument("--seed", type=int, default=0, help="seed of every random choice [%(default)s]")

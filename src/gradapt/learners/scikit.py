@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from copy import copy, deepcopy
 from dataclasses import dataclass, replace
@@ -54,6 +54,19 @@ class ScikitLearner:
 
     def fit(self, samples: Any, labels: NDArray[Any], weights: NDArray[np.float64] | None = None) -> Self:
         return self._trained(clone(self.estimator), *self._usable(samples, labels, weights))
+
+    @property
+    def learns_in_batches(self) -> bool:
+        """Whether `fit_batches` can be used: no encoder, and a classifier that goes on where it was."""
+        return not has_encoder(self.estimator) and hasattr(_last_step(self.estimator), "partial_fit")
+
+    def fit_batches(self, batches: Iterable[tuple[Any, NDArray[np.int64]]]) -> Self:
+        """One pass over more samples than memory holds; each batch comes with the numbers of its classes."""
+        model = _last_step(clone(self.estimator))
+        for samples, labels in batches:
+            with calm_threads(model, samples):
+                model.partial_fit(samples, self.classes[labels], classes=self.classes)
+        return self.with_head(replace(self, estimator=model))
 
     def fit_mixed(self, samples: Any, labels: NDArray[Any], weights: NDArray[np.float64] | None, alpha: float) -> Self:
         """Each sample mixed with two others, once for the whole training; a mixture stands once for each of its labels.

@@ -8,12 +8,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gradapt.errors import InputError
 from gradapt.learners import Learner, as_learner
+from gradapt.learners.scikit import ScikitLearner
+from gradapt.seeds import derive_seed
 from gradapt.tables.best_model import BestModel
+from gradapt.tables.columns import conform
+from gradapt.tables.label_column import Labels
 from gradapt.tables.models import is_network, make_model, model_from_word
 from gradapt.tables.prepare import Prepared, prepare
-from gradapt.tables.preprocess import feature_owners
+from gradapt.tables.preprocess import as_matrix, feature_owners
 from gradapt.tables.read import Table, table_of
 from gradapt.tables.settings import Settings
 from gradapt.trust import Decision, PathView, assess
@@ -87,7 +94,7 @@ def check_table(table: Table, settings: Settings, progress: Progress | None = No
         prepared = prepare(table, settings)
         report("read", 1, 1)
         report("check", 0, 1)
-        source, told = _source_model(prepared, settings)
+        source, told = _source_model(table, prepared, settings)
         view = settings.gate.view(prepared.sample, source)
         decision = assess(view, source, gate=settings.gate)
         diagnosis = _diagnosis(table, prepared, source, settings)
@@ -117,7 +124,7 @@ def _diagnosis(table: Table, prepared: Prepared, source: Learner, settings: Sett
         return str(error)
 
 
-def _source_model(prepared: Prepared, settings: Settings) -> tuple[Learner, list[str]]:
+def _source_model(table: Table, prepared: Prepared, settings: Settings) -> tuple[Learner, list[str]]:
     """The model of the settings, trained on the labelled rows of the first window; and why this one."""
     sample, source = prepared.sample.source, prepared.training.source
     classifier, told = model_from_word("logistic") if settings.model is None else settings.model, []
@@ -125,4 +132,23 @@ def _source_model(prepared: Prepared, settings: Settings) -> tuple[Learner, list
         word, sentence = classifier.pick(source, settings.seed)
         classifier, told = model_from_word(word), [sentence]
     model = make_model(classifier, settings.encoder, len(sample), sample.samples.shape[1], settings.seed)
-    return as_learner(model, source.classes).fit(source.samples, source.codes()), told
+    learner = as_learner(model, source.classes)
+    everything = prepared.labelled
+    if everything is None or not isinstance(learner, ScikitLearner) or not learner.learns_in_batches:
+        return learner.fit(source.samples, source.codes()), told
+    told.append(f"the old model learnt from all {len(everything.rows):,} labelled rows of the first window, in batches")
+    return learner.fit_batches(_labelled_batches(table, prepared, everything, source.classes, settings.seed)), told
+
+
+def _labelled_batches(
+    table: Table, prepared: Prepared, labels: Labels, classes: NDArray[Any], seed: int
+) -> Iterator[tuple[NDArray[np.float64], NDArray[np.int64]]]:
+    """All labelled rows of the first window, preprocessed; each batch in an order of its own."""
+    names = [plan.column for plan in prepared.plans]
+    start = 0
+    for numbers, frame in table.batches(labels.rows, names):
+        samples = as_matrix(prepared.preprocessing, conform(frame, prepared.plans))
+        codes = np.searchsorted(classes, labels.values[start : start + len(numbers)])
+        order = np.random.default_rng(derive_seed(seed, "batch", start)).permutation(len(numbers))
+        yield samples[order], codes[order]
+        start += len(numbers)

@@ -200,11 +200,17 @@ def _booleans(values: pd.Series) -> NDArray[np.float64]:
 
 def _words(values: pd.Series) -> NDArray[np.object_]:
     """Text; whole numbers read the same whether or not a missing neighbour made them floats."""
-    plain = values.astype(object)
-    missing = values.isna().to_numpy()
+    codes, distinct = pd.factorize(values) if _hashes_apart(values) else (np.arange(len(values)), values)
+    plain = pd.Series(distinct).astype(object)
     texts = plain.map(lambda v: str(int(v)) if isinstance(v, float) and v.is_integer() else str(v)).to_numpy(object)
-    texts[missing] = "missing"
-    return texts
+    texts = np.append(texts, "missing")[codes]
+    texts[values.isna().to_numpy()] = "missing"
+    return np.asarray(texts, dtype=object)
+
+
+def _hashes_apart(values: pd.Series) -> bool:
+    """Whether equal values are written alike, so that each is looked at only once; 1 and True are not."""
+    return values.dtype.kind in "iufb" or isinstance(values.dtype, pd.StringDtype)
 
 
 def _date_parts(values: pd.Series) -> list[NDArray[np.float64]]:

@@ -13,6 +13,8 @@ import numpy as np
 import pandas as pd
 
 from gradapt.errors import InputError
+from gradapt.tables.large_csv import open_large_csv
+from gradapt.tables.parquet_files import ParquetTable
 from gradapt.tables.read import (
     FileInfo,
     FrameTable,
@@ -24,11 +26,13 @@ from gradapt.tables.read import (
 )
 from gradapt.tables.windowing import exact_number
 
-__all__ = ["open_csv", "read_csv", "without_formulas"]
+__all__ = ["MOST_HELD", "open_csv", "read_csv", "without_formulas"]
 
 # Text that is unpacked to more than this and to so many times its size is no table: gzip packs at most 1,032 times.
 _MOST_UNPACKED = 256 * 2**20
 _MOST_TIMES = 200
+# Bytes of text that are held in memory, and how many times its size a packed file is taken to have.
+MOST_HELD, _PACKED = 2**30, 4
 # Beyond this floats no longer tell neighbouring whole numbers apart.
 _EXACT = 2.0**53
 # Words for a missing value. They are still there only in columns of whole numbers that 63 bits do not hold.
@@ -36,8 +40,13 @@ _GAPS = ("", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "None")
 _BROKEN = (ValueError, OSError, EOFError, zlib.error, pd.errors.ParserError, MemoryError, OverflowError)
 
 
-def open_csv(paths: tuple[Path, ...]) -> FrameTable:
-    """CSV files with the same columns, one after the other."""
+def open_csv(paths: tuple[Path, ...]) -> FrameTable | ParquetTable:
+    """CSV files with the same columns, one after the other; large ones are not held in memory."""
+    if sum(path.stat().st_size * (_PACKED if path.name.endswith(".gz") else 1) for path in paths) > MOST_HELD:
+        separators = {_separator(path) for path in paths}
+        if len(separators) > 1:
+            raise InputError("large CSV files must have one separator; commas, semicolons or tabs in all of them")
+        return open_large_csv(paths, _opened, separators.pop())
     frames = [read_csv(path) for path in paths]
     for path, frame in zip(paths, frames, strict=True):
         check_same_names(list(frames[0].columns), list(frame.columns), paths[0], path)

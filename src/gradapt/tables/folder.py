@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pandas as pd
 
 from gradapt.errors import InputError, one_line
 from gradapt.files import atomic_file, cannot_write, new_folder, recover, write_json, write_text
@@ -15,6 +17,7 @@ from gradapt.tables.job import Result
 from gradapt.tables.manifest import CARD, REPORT, RESULT, check_unchanged, is_whole, open_run, put_file, write_manifest
 from gradapt.tables.model_file import load_predictor, read_json, save_predictor
 from gradapt.tables.predictor import Predictor
+from gradapt.tables.spool import write_frames
 
 __all__ = [
     "Page",
@@ -128,14 +131,12 @@ def rebuild_pages(folder: Path, page: str) -> Path:
     return put_file(folder, REPORT, page.encode("utf-8"))
 
 
-def write_predictions(predictions: Any, target: Path) -> None:
-    """Write predictions as Parquet or CSV, by the ending."""
+def write_predictions(predictions: pd.DataFrame | Iterable[pd.DataFrame], target: Path) -> int:
+    """Write predictions as Parquet or CSV, by the ending, a frame as it comes; returns the number of rows."""
     check_predictions_path(target)
+    frames = [predictions] if isinstance(predictions, pd.DataFrame) else predictions
     with atomic_file(target) as file:
-        if target.suffix == ".csv":
-            predictions.to_csv(file, index=False)
-        else:
-            predictions.to_parquet(file, index=False)
+        return write_frames(frames, file, csv=target.suffix == ".csv")
 
 
 def check_predictions_path(target: Path) -> None:
@@ -149,11 +150,13 @@ def check_predictions_path(target: Path) -> None:
         raise cannot_write(target, error) from None
 
 
-def _with_estimate(result: Result) -> Any:
+def _with_estimate(result: Result) -> Iterator[pd.DataFrame]:
     estimate = result.decision.estimate
-    return result.predictions.assign(
-        estimated_accuracy=estimate.value,
-        estimated_accuracy_low=estimate.low,
-        estimated_accuracy_high=estimate.high,
-        estimated_accuracy_reliable=estimate.reliable,
-    )
+    predictions = result.predictions
+    for frame in [predictions] if isinstance(predictions, pd.DataFrame) else predictions.frames():
+        yield frame.assign(
+            estimated_accuracy=estimate.value,
+            estimated_accuracy_low=estimate.low,
+            estimated_accuracy_high=estimate.high,
+            estimated_accuracy_reliable=estimate.reliable,
+        )

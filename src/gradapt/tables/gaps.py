@@ -137,7 +137,8 @@ def find_gaps(frame: pd.DataFrame, conformed: pd.DataFrame, plans: tuple[ColumnP
             continue
         blind &= absent
         if plan.column in words:
-            new = ~np.isin(conformed[plan.column].to_numpy(dtype=str), words[plan.column])
+            own, distinct = pd.factorize(conformed[plan.column])
+            new = ~np.isin(np.asarray(distinct, dtype=str), words[plan.column])[own]
             _count(found.unknown, plan.column, new & ~absent)
     found.filled.append(filled)
     found.n_blind = int(blind.sum())

@@ -60,7 +60,13 @@ class ImageTable:
     def columns(self, names: Sequence[str]) -> pd.DataFrame:
         return self.about[list(names)]
 
-    def batches(self, rows: NDArray[np.int64], names: Sequence[str]) -> Iterator[tuple[NDArray[np.int64], Any]]:
+    def streams(self, name: str, *, ordered: bool = False) -> bool:
+        return False
+
+    def parts(self, name: str) -> Iterator[pd.Series]:
+        yield self.about[name]
+
+    def batches(self, rows: NDArray[np.int64] | None, names: Sequence[str]) -> Iterator[tuple[NDArray[np.int64], Any]]:
         yield from FrameTable(self.pixels, self.files).batches(rows, names)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,6 +29,7 @@ from gradapt.tables.models import is_network
 from gradapt.tables.predictor import Predictor
 from gradapt.tables.read import Table, table_of
 from gradapt.tables.settings import Settings
+from gradapt.tables.spool import Spooled, collected
 from gradapt.trust import Decision, assess
 
 __all__ = ["Result", "adapt_checked", "adapt_frame", "adapt_table"]
@@ -51,8 +53,8 @@ class Result:
         Estimates after adapting, and which model is kept.
     predictor : Predictor
         The kept model.
-    predictions : DataFrame
-        One row per target row.
+    predictions : DataFrame or Spooled
+        One row per target row; in a temporary file where there are millions (`Spooled.frames`).
     warnings : tuple of str
     """
 
@@ -62,7 +64,7 @@ class Result:
     choice: Choice
     decision: Decision
     predictor: Predictor
-    predictions: pd.DataFrame
+    predictions: pd.DataFrame | Spooled
     warnings: tuple[str, ...]
 
     @property
@@ -151,14 +153,24 @@ def adapt_checked(
         predictor = Predictor(prepared.plans, prepared.preprocessing, model.estimator, prepared.boolean)
         rows = prepared.windows[-1].rows
         report("predict", 0, len(rows))
-        predictions = predictor.predict_table(
-            checked.table, rows, lambda done: report("predict", done, len(rows)), training=True
-        )
-        for name, learner in tried.items() if every_candidate else ():
-            other = replace(predictor, model=learner.estimator).predict_table(checked.table, rows, training=True)
-            predictions[f"prediction by {name}"] = other["prediction"]
+        others = {name: learner.estimator for name, learner in tried.items()} if every_candidate else {}
+        frames = _predicted(predictor, others, checked, rows, lambda done: report("predict", done, len(rows)))
+        predictions = collected(frames, len(rows))
     told = tuple(dict.fromkeys([*checked.warnings, *messages]))
     return Result(checked, adaptation, path, choice, decision, predictor, predictions, told)
+
+
+def _predicted(
+    predictor: Predictor, others: dict[str, Any], checked: Checked, rows: Any, on_rows: Callable[[int], None]
+) -> Iterator[pd.DataFrame]:
+    """Predictions of the kept model a batch at a time, with those of others beside it."""
+    streams = [
+        replace(predictor, model=model).predict_frames(checked.table, rows, training=True) for model in others.values()
+    ]
+    kept = predictor.predict_frames(checked.table, rows, on_rows, training=True)
+    for frame, *more in zip(kept, *streams, strict=True):
+        named = zip(others, more, strict=True)
+        yield frame.assign(**{f"prediction by {name}": other["prediction"] for name, other in named})
 
 
 def _decision(checked: Checked, adaptation: Adaptation, choice: Choice, students: dict[int, Learner]) -> Decision:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Integral, Real
@@ -16,12 +17,14 @@ from gradapt.domains.order import value_name
 from gradapt.errors import InputError
 from gradapt.tables.windowing import exact_number
 
-__all__ = ["Labels", "read_labels"]
+__all__ = ["Labels", "read_labels", "stream_labels"]
 
 # A class with fewer rows in the source can be neither learned nor checked.
 _FEWEST = 3
 _MOST_NUMBERS = 20
 _MOST_CLASSES = 1_000
+# Values that a column of labels may have while it is read in parts.
+_MOST_DISTINCT = 100_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,24 +67,76 @@ def read_labels(
     if isinstance(own.dtype, pd.SparseDtype):
         own = pd.Series(own.to_numpy(), index=own.index)
     present = own.notna().to_numpy()
-    if not present.any():
+    said = _counted(int(present.sum()), len(present), int(column.notna().sum()) - int(present.sum()), who)
+    rows, own = rows[present], own[present]
+    values, boolean = _classes(own, who, guessed)
+    rows, values, sentence = _without_rare(rows, values, who)
+    return Labels(rows, values, boolean), said + sentence
+
+
+def stream_labels(
+    parts: Iterator[pd.Series], first: NDArray[np.bool_], who: str, *, guessed: bool = False
+) -> tuple[Labels, list[str]]:
+    """`read_labels` for a column that is read in parts; each distinct label is looked at once.
+
+    Parameters
+    ----------
+    parts : iterator of Series
+        The label column from its beginning.
+    first : bool array
+        Whether a row of the table is of the source window.
+    who : str
+    guessed : bool
+    """
+    known: dict[Any, int] = {}
+    rows, codes = [], []
+    start = n_first = later = 0
+    dtype: Any = None
+    for part in parts:
+        mine = first[start : start + len(part)]
+        present = part.notna().to_numpy()
+        later += int((present & ~mine).sum())
+        n_first += int(mine.sum())
+        kept = mine & present
+        if kept.any():
+            own, distinct = pd.factorize(part[kept])
+            dtype = part.dtype
+            places = np.array([known.setdefault(label, len(known)) for label in distinct], dtype=np.int32)
+            rows.append(start + np.flatnonzero(kept))
+            codes.append(places[own])
+        if len(known) > _MOST_DISTINCT:
+            raise InputError(f"{who} has more than {_MOST_DISTINCT} values in the first window; is it an identifier?")
+        start += len(part)
+    said = _counted(sum(len(own) for own in rows), n_first, later, who)
+    distinct_values, boolean = _classes(pd.Series(list(known), dtype=dtype), who, guessed)
+    # Codes stay small where whole columns of words would not.
+    classes, merged = np.unique(distinct_values, return_inverse=True)
+    row_numbers, numbers = np.concatenate(rows), merged.astype(np.int32)[np.concatenate(codes)]
+    found, kept_codes, sentence = _without_rare(row_numbers, numbers, who, classes)
+    return Labels(found, classes[kept_codes], boolean), said + sentence
+
+
+def _counted(n_present: int, n_first: int, n_later: int, who: str) -> list[str]:
+    """What is said about rows without labels and labels without use."""
+    if not n_present:
         raise InputError(
             f"{who} has no label in the first window; the oldest rows must be labelled: is the order column right?"
         )
     said = []
-    if not present.all():
-        said.append(f"{int((~present).sum())} rows of the first window have no label and were left out of training")
-    later = int(column.notna().sum()) - int(present.sum())
-    if later:
-        said.append(f"{later} labels after the first window were not looked at")
-    rows, own = rows[present], own[present]
+    if n_present < n_first:
+        said.append(f"{n_first - n_present} rows of the first window have no label and were left out of training")
+    if n_later:
+        said.append(f"{n_later} labels after the first window were not looked at")
+    return said
+
+
+def _classes(own: pd.Series, who: str, guessed: bool) -> tuple[NDArray[Any], bool]:
+    """Labels of one type, and whether they were true and false."""
     if own.dtype.kind == "O":
         own = own.astype(object)
         own = _guessed_again(own) if guessed else own
     boolean = bool(pd.api.types.is_bool_dtype(own.dtype)) or set(own.map(type)) <= {bool, np.bool_}
-    values = own.to_numpy(np.int64) if boolean else _plain(own, who)
-    rows, values, sentence = _without_rare(rows, values, who)
-    return Labels(rows, values, boolean), said + sentence
+    return own.to_numpy(np.int64) if boolean else _plain(own, who), boolean
 
 
 def _guessed_again(own: pd.Series) -> pd.Series:
@@ -123,9 +178,13 @@ def _plain(labels: pd.Series, who: str) -> NDArray[Any]:
 
 
 def _without_rare(
-    rows: NDArray[np.int64], values: NDArray[Any], who: str
+    rows: NDArray[np.int64], values: NDArray[Any], who: str, names: NDArray[Any] | None = None
 ) -> tuple[NDArray[np.int64], NDArray[Any], list[str]]:
-    classes, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
+    """Rows whose class is not rare; ``names`` are the classes where the values are their numbers."""
+    if names is None:
+        classes, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
+    else:
+        classes, codes, counts = names, values, np.bincount(values, minlength=len(names))
     if len(classes) < 2:
         raise InputError(f"{who} has the single class {classes[0]!s} in the first window; a classifier needs two")
     rare = counts < _FEWEST

@@ -22,7 +22,7 @@ from gradapt.methods import (
 
 __all__ = ["encoder_from_word", "is_network", "make_model", "method_from_word", "model_from_word"]
 
-_WORDS = ("logistic", "forest", "boosting", "mlp")
+_WORDS = ("logistic", "forest", "boosting", "mlp", "sgd")
 
 
 def model_from_word(word: str) -> Any:
@@ -31,7 +31,7 @@ def model_from_word(word: str) -> Any:
     Parameters
     ----------
     word : str
-        ``logistic``, ``forest``, ``boosting``, ``mlp``, or ``PATH.py:NAME``: a classifier in a file of the
+        ``logistic``, ``forest``, ``boosting``, ``mlp``, ``sgd``, or ``PATH.py:NAME``: a classifier in a file of the
         user's own, or a function without arguments that makes one. The file is run.
     """
     if word == "logistic":
@@ -51,6 +51,10 @@ def model_from_word(word: str) -> Any:
         from sklearn.neural_network import MLPClassifier
 
         return MLPClassifier((64,), max_iter=100, early_stopping=False)
+    if word == "sgd":
+        from sklearn.linear_model import SGDClassifier
+
+        return SGDClassifier(loss="log_loss", average=True)
     path, separator, name = word.rpartition(":")
     if not separator or not path.endswith(".py"):
         raise InputError(f"there is no model {word!r}; choose {', '.join(_WORDS)} or PATH.py:NAME")

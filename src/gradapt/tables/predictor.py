@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -82,27 +82,37 @@ class Predictor:
         training : bool
             The rows are some that the model was trained on: gaps were filled there as well, and are no surprise.
         """
-        chosen = np.arange(table.n_rows) if rows is None else rows
+        parts = list(self.predict_frames(table, rows, on_rows, training=training))
+        return parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
+
+    def predict_frames(
+        self,
+        table: Table,
+        rows: NDArray[np.int64] | None = None,
+        on_rows: Callable[[int], None] | None = None,
+        *,
+        training: bool = False,
+    ) -> Iterator[pd.DataFrame]:
+        """`predict_table` a batch at a time; whether columns could be read in most rows is known after the last."""
         known = table.features()
         if set(self.columns) - set(known):
             conform(pd.DataFrame(columns=known), self.plans)
-        parts = []
         gaps = Gaps()
-        for numbers, frame in table.batches(chosen, self.columns):
+        for numbers, frame in table.batches(rows, self.columns):
             conformed, found = self._read(frame)
+            filled = found.filled.pop()
             gaps.add(found)
             labels, probability = self._answer(conformed)
-            parts.append(pd.DataFrame({"row": numbers, "prediction": labels, "predicted_probability": probability}))
+            said = {"row": numbers, "prediction": labels, "predicted_probability": probability}
+            yield pd.DataFrame({**said, "imputed_columns": filled})
             if on_rows is not None:
                 on_rows(gaps.n_rows)
-        if not parts:
+        if not gaps.n_rows:
             raise InputError("the table has no rows; there is nothing to predict")
         if not training:
             gaps.refuse()
         for sentence in gaps.sentences(all_gaps=not training):
             warnings.warn(sentence, AdaptationWarning, stacklevel=2)
-        whole = parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
-        return whole.assign(imputed_columns=np.concatenate(gaps.filled))
 
     def _read(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, Gaps]:
         conformed = conform(frame, self.plans)

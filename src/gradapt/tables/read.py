@@ -5,6 +5,7 @@ A `Table` never has to be in memory as a whole: label and order are read as colu
 
 from __future__ import annotations
 
+import glob
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -18,9 +19,9 @@ from numpy.typing import NDArray
 from gradapt.errors import InputError
 
 __all__ = [
+    "BATCH_ROWS",
     "FileInfo",
     "FrameTable",
-    "ParquetTable",
     "Table",
     "check_names",
     "check_same_names",
@@ -31,7 +32,7 @@ __all__ = [
     "table_of",
 ]
 
-_BATCH_ROWS = 65_536
+BATCH_ROWS = 65_536
 _PARQUET = (".parquet", ".pq")
 _CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt")
 
@@ -73,8 +74,19 @@ class Table(Protocol):
         """Some columns of every row."""
         ...
 
-    def batches(self, rows: NDArray[np.int64], names: Sequence[str]) -> Iterator[tuple[NDArray[np.int64], Any]]:
-        """Frames with the given rows (ascending) and columns, a batch at a time, each with its row numbers."""
+    def streams(self, name: str, *, ordered: bool = False) -> bool:
+        """Whether a column is better read in parts: the table is long, and one type holds all of its values.
+
+        With ``ordered`` they must be numbers or dates.
+        """
+        ...
+
+    def parts(self, name: str) -> Iterator[pd.Series]:
+        """A column from its beginning, a part at a time."""
+        ...
+
+    def batches(self, rows: NDArray[np.int64] | None, names: Sequence[str]) -> Iterator[tuple[NDArray[np.int64], Any]]:
+        """Frames with the given rows (ascending; None: all) and columns, a batch at a time, with their row numbers."""
         ...
 
 
@@ -101,58 +113,17 @@ class FrameTable:
     def columns(self, names: Sequence[str]) -> pd.DataFrame:
         return self.frame[list(names)]
 
-    def batches(self, rows: NDArray[np.int64], names: Sequence[str]) -> Iterator[tuple[NDArray[np.int64], Any]]:
-        for start in range(0, len(rows), _BATCH_ROWS):
-            part = rows[start : start + _BATCH_ROWS]
+    def streams(self, name: str, *, ordered: bool = False) -> bool:
+        return False
+
+    def parts(self, name: str) -> Iterator[pd.Series]:
+        yield self.frame[name]
+
+    def batches(self, rows: NDArray[np.int64] | None, names: Sequence[str]) -> Iterator[tuple[NDArray[np.int64], Any]]:
+        rows = np.arange(self.n_rows) if rows is None else rows
+        for start in range(0, len(rows), BATCH_ROWS):
+            part = rows[start : start + BATCH_ROWS]
             yield part, self.frame[list(names)].iloc[part]
-
-
-@dataclass(frozen=True, eq=False)
-class ParquetTable:
-    """Parquet files one after the other, read in batches of rows and only the columns asked for."""
-
-    paths: tuple[Path, ...]
-    names: list[str]
-    files: tuple[FileInfo, ...]
-    image_shape: tuple[int, int] | None = None
-    guessed: bool = False
-
-    @property
-    def n_rows(self) -> int:
-        return sum(file.rows for file in self.files)
-
-    def features(self, *used: str) -> list[str]:
-        return [name for name in self.names if name not in used]
-
-    def columns(self, names: Sequence[str]) -> pd.DataFrame:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        try:
-            parts = [pq.read_table(path, columns=list(names)) for path in self.paths]
-            whole = pa.concat_tables(parts, promote_options="permissive")
-        except (pa.ArrowException, OSError) as error:
-            raise InputError(f"the Parquet files cannot be read together ({first_line(error)})") from None
-        _check_categories(whole)
-        return _to_pandas(whole)
-
-    def batches(self, rows: NDArray[np.int64], names: Sequence[str]) -> Iterator[tuple[NDArray[np.int64], Any]]:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        start = 0
-        for path in self.paths:
-            try:
-                with pq.ParquetFile(path) as file:
-                    for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=list(names)):
-                        low, high = np.searchsorted(rows, [start, start + len(batch)])
-                        own = rows[low:high]
-                        if len(own):
-                            table = pa.Table.from_batches([batch]).take(pa.array(own - start))
-                            yield own, _to_pandas(table)[list(names)]
-                        start += len(batch)
-            except (pa.ArrowException, OSError) as error:
-                raise InputError(f"{str(path)!r} cannot be read ({first_line(error)})") from None
 
 
 def open_table(paths: Sequence[Path]) -> Table:
@@ -161,16 +132,12 @@ def open_table(paths: Sequence[Path]) -> Table:
     Parameters
     ----------
     paths : sequence of Path
-        CSV or Parquet files with the same columns, one after the other, or one folder of images with a CSV.
+        CSV or Parquet files with the same columns, one after the other; folders and patterns such as ``data/*.parquet``
+        stand for the files in them, by name. Or one folder of images with a CSV.
     """
     if not paths:
         raise InputError("no table given; name a CSV or Parquet file, or a folder of images")
-    for path in paths:
-        if not path.exists():
-            raise InputError(f"there is no file {str(path)!r}")
-        if not path.is_dir() and not path.is_file():
-            # Whoever opens a pipe waits for a writer who may never come.
-            raise InputError(f"{str(path)!r} is a pipe or a device; write the table to a file first")
+    paths = [found for path in paths for found in _found(path)]
     if len(paths) == 1 and paths[0].is_dir():
         from gradapt.tables.images import open_images
 
@@ -179,7 +146,9 @@ def open_table(paths: Sequence[Path]) -> Table:
     if len(kinds) > 1:
         raise InputError("several files must all be CSV or all be Parquet; convert one kind to the other")
     if kinds == {"parquet"}:
-        return _open_parquet(tuple(paths))
+        from gradapt.tables.parquet_files import open_parquet
+
+        return open_parquet(tuple(paths))
     from gradapt.tables.csv_file import open_csv
 
     return open_csv(tuple(paths))
@@ -213,26 +182,6 @@ def hash_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _open_parquet(paths: tuple[Path, ...]) -> ParquetTable:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    files = []
-    names: list[str] = []
-    for path in paths:
-        try:
-            with pq.ParquetFile(path) as file:
-                own = list(file.schema_arrow.names)
-                rows = file.metadata.num_rows
-        except (pa.ArrowException, OSError, ValueError) as error:
-            raise InputError(f"{str(path)!r} is not a Parquet table ({first_line(error)})") from None
-        check_names(own, repr(str(path)))
-        names = names or own
-        check_same_names(names, own, paths[0], path)
-        files.append(FileInfo(path.name, hash_file(path), rows))
-    return ParquetTable(paths, [name for name in names if not name.startswith("__index_level_")], tuple(files))
-
-
 def exact_integers(values: Sequence[Any], index: Any = None) -> pd.Series:
     """Whole numbers and None as a column with gaps that keeps every digit."""
     known = [value for value in values if value is not None]
@@ -240,34 +189,25 @@ def exact_integers(values: Sequence[Any], index: Any = None) -> pd.Series:
     return pd.Series(values, index=index, dtype=dtype)
 
 
-def _to_pandas(table: Any) -> pd.DataFrame:
-    import pyarrow as pa
-
-    try:
-        # The pandas metadata may name an index; rows are numbered by their place here.
-        plain = table.replace_schema_metadata(None)
-        frame = plain.to_pandas(date_as_object=False, timestamp_as_object=False)
-        for number, field in enumerate(plain.schema):
-            if pa.types.is_integer(field.type) and frame.iloc[:, number].dtype.kind == "f":
-                frame[field.name] = exact_integers(plain.column(number).to_pylist(), frame.index)
-    except (pa.ArrowException, ValueError, OverflowError, NotImplementedError) as error:
-        raise InputError(f"the Parquet table holds values that cannot be used ({first_line(error)})") from None
-    assert isinstance(frame, pd.DataFrame)
-    return frame
-
-
-def _check_categories(table: Any) -> None:
-    """Raise where ordered categories differ between files: joined, they would be in no order at all."""
-    import pyarrow as pa
-
-    for field, column in zip(table.schema, table.columns, strict=True):
-        if pa.types.is_dictionary(field.type) and field.type.ordered:
-            found = {tuple(chunk.dictionary.to_pylist()) for chunk in column.chunks}
-            if len(found) > 1:
-                raise InputError(
-                    f"the ordered categories of column {field.name!r} differ between files or parts of a file; "
-                    "give all of them the same categories"
-                )
+def _found(path: Path) -> list[Path]:
+    """The files that a path stands for: itself, those of a folder, or those that fit a pattern."""
+    if not path.exists() and any(mark in str(path) for mark in "*?["):
+        fitting = sorted(glob.glob(str(path), recursive=True))
+        if not fitting:
+            raise InputError(f"no file fits the pattern {str(path)!r}")
+        return [found for name in fitting for found in _found(Path(name))]
+    if not path.exists():
+        raise InputError(f"there is no file {str(path)!r}")
+    if not path.is_dir() and not path.is_file():
+        # Whoever opens a pipe waits for a writer who may never come.
+        raise InputError(f"{str(path)!r} is a pipe or a device; write the table to a file first")
+    if path.is_dir():
+        below = sorted(own for own in path.rglob("*") if own.is_file() and not own.name.startswith((".", "_")))
+        tables = [own for own in below if own.name.lower().endswith((*_PARQUET, *_CSV))]
+        # Pictures come with one table that names them.
+        if tables and len(tables) == len(below):
+            return tables
+    return [path]
 
 
 def _kind(path: Path) -> str:

@@ -132,8 +132,8 @@ def _data(result: Result) -> dict[str, Any]:
         "order": str(result.checked.settings.order),
         "classes": _class_names(result),
         "n_rows": result.checked.table.n_rows,
-        "n_target": len(prepared.windows[-1].rows),
-        "windows": [{"name": window.name, "rows": len(window.rows)} for window in prepared.windows],
+        "n_target": len(prepared.windows[-1]),
+        "windows": [{"name": window.name, "rows": len(window)} for window in prepared.windows],
     }
 
 

@@ -17,20 +17,55 @@ from gradapt.domains.order import Ranked, rank, value_name
 from gradapt.domains.windows import Windows
 from gradapt.errors import InputError
 
-__all__ = ["ByCalendar", "Window", "as_dates", "cut_windows", "exact_number", "parse_values"]
+__all__ = [
+    "FEWEST_ROWS",
+    "MOST_WINDOWS",
+    "ByCalendar",
+    "Window",
+    "as_dates",
+    "comparable",
+    "cut_windows",
+    "exact_number",
+    "joined_groups",
+    "parse_values",
+    "window_names",
+]
 
 _PERIODS = {"hour": "h", "day": "D", "week": "W", "month": "M", "quarter": "Q", "year": "Y"}
-_FEWEST_ROWS = 5
-_MOST_WINDOWS = 100
+FEWEST_ROWS = 5
+MOST_WINDOWS = 100
 _REMEDY = "choose a column of numbers, dates, words or ordered categories"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Window:
-    """A named group of rows."""
+    """A named group of rows.
+
+    Attributes
+    ----------
+    name : str
+    numbers : int array or None
+        Its rows, where they are kept.
+    coded : pair of int8 array and int, optional
+        The window of every row of the table, and the number of this one; for tables that are not held in memory.
+    size : int
+        How many rows there are.
+    """
 
     name: str
-    rows: NDArray[np.int64]
+    numbers: NDArray[np.int64] | None
+    coded: tuple[NDArray[np.int8], int] | None = None
+    size: int = 0
+
+    @property
+    def rows(self) -> NDArray[np.int64]:
+        """Its rows, ascending; looked up anew each time in a table that is not held in memory."""
+        if self.coded is None:
+            return np.empty(0, dtype=np.int64) if self.numbers is None else self.numbers
+        return np.flatnonzero(self.coded[0] == self.coded[1])
+
+    def __len__(self) -> int:
+        return len(self.rows) if self.coded is None else self.size
 
 
 @dataclass(frozen=True)
@@ -48,11 +83,14 @@ class ByCalendar:
         if self.period not in _PERIODS:
             raise InputError(f"there is no calendar period {self.period!r}; choose one of {', '.join(_PERIODS)}")
 
-    def cut(self, order: NDArray[Any]) -> list[tuple[str, NDArray[np.int64]]]:
+    def periods(self, order: NDArray[Any]) -> Any:
+        """The period of each date."""
         if order.dtype.kind != "M":
             raise InputError(f"windows by {self.period} need an order column of dates; cut by --windows instead")
-        periods = pd.DatetimeIndex(order).to_period(_PERIODS[self.period])
-        codes, distinct = pd.factorize(periods, sort=True)
+        return pd.DatetimeIndex(order).to_period(_PERIODS[self.period])
+
+    def cut(self, order: NDArray[Any]) -> list[tuple[str, NDArray[np.int64]]]:
+        codes, distinct = pd.factorize(self.periods(order), sort=True)
         return [(str(period), np.flatnonzero(codes == number)) for number, period in enumerate(distinct)]
 
 
@@ -76,23 +114,27 @@ def cut_windows(order: pd.Series, rule: Windows, who: str) -> tuple[list[Window]
     if missing.any():
         said.append(f"{int(missing.sum())} rows without a value of {who} were left out")
     known = np.flatnonzero(~missing)
-    values = _comparable(order[~missing], who)
+    values = comparable(order[~missing], who)
     ranked = rank(values, who, _REMEDY)
     if len(ranked.used) < 2:
         raise InputError(f"{who} is constant ({_one(ranked.values[ranked.used[0]])}); the order column must vary")
     groups = _groups(rule, values, ranked, who)
     if isinstance(rule, ByQuantile) and len(groups) < rule.n:
         said.append(f"{rule.n} windows were asked for and {len(groups)} made: rows of equal order stay together")
-    merged = _merge_small([rows for _, rows in groups])
+    merged = [
+        np.sort(np.concatenate([groups[place][1] for place in own]))
+        for own in joined_groups([len(rows) for _, rows in groups])
+    ]
     if len(merged) < len(groups):
-        said.append(f"{len(groups) - len(merged)} windows with fewer than {_FEWEST_ROWS} rows joined a neighbour")
+        said.append(f"{len(groups) - len(merged)} windows with fewer than {FEWEST_ROWS} rows joined a neighbour")
     if len(merged) < 2:
         raise InputError(
-            f"{len(known)} rows along {who} do not fill two windows of at least {_FEWEST_ROWS} rows; "
+            f"{len(known)} rows along {who} do not fill two windows of at least {FEWEST_ROWS} rows; "
             "give more rows or another order column"
         )
     calendar = isinstance(rule, ByCalendar) and len(merged) == len(groups)
-    names = [name for name, _ in groups] if calendar else _names(ranked, merged)
+    ends = [(ranked.values[ranked.ranks[rows].min()], ranked.values[ranked.ranks[rows].max()]) for rows in merged]
+    names = [name for name, _ in groups] if calendar else window_names(ends)
     return [Window(name, known[rows]) for name, rows in zip(names, merged, strict=True)], said
 
 
@@ -144,7 +186,7 @@ def as_dates(values: pd.Series) -> pd.Series:
     return dates
 
 
-def _comparable(order: pd.Series, who: str) -> Any:
+def comparable(order: pd.Series, who: str) -> Any:
     """The column as numbers or dates where it holds them, and as what it is elsewhere."""
     if isinstance(order.dtype, pd.CategoricalDtype) and order.dtype.ordered:
         return order
@@ -157,7 +199,7 @@ def _comparable(order: pd.Series, who: str) -> Any:
     if order.dtype.kind in "iu":
         return order.to_numpy(np.uint64 if order.dtype.kind == "u" else np.int64)
     if order.dtype.kind == "f":
-        values = order.to_numpy(np.float64)
+        values = order.to_numpy(np.float64) + 0.0  # both zeros are one value
         if not np.isfinite(values).all():
             raise InputError(f"{who} holds infinity; drop these rows")
         return values
@@ -179,15 +221,15 @@ def _groups(rule: Windows, values: Any, ranked: Ranked, who: str) -> list[tuple[
     """The rows of each window, in order; only calendars look at more than the ranks."""
     if isinstance(rule, ByCalendar):
         cut = rule.cut(values if isinstance(values, np.ndarray) else ranked.ranks)
-    elif isinstance(rule, ByValue) and len(ranked.used) > _MOST_WINDOWS:
+    elif isinstance(rule, ByValue) and len(ranked.used) > MOST_WINDOWS:
         raise InputError(
-            f"{who} gives {len(ranked.used)} windows, more than {_MOST_WINDOWS}; ask for fewer with --windows"
+            f"{who} gives {len(ranked.used)} windows, more than {MOST_WINDOWS}; ask for fewer with --windows"
         )
     else:
         cut = (ByEdges(_edges(rule, ranked, who)) if isinstance(rule, ByEdges) else rule).cut(ranked.ranks)
     groups = [(name, rows) for name, rows in cut if len(rows)]
-    if len(groups) > _MOST_WINDOWS:
-        raise InputError(f"{who} gives {len(groups)} windows, more than {_MOST_WINDOWS}; ask for fewer with --windows")
+    if len(groups) > MOST_WINDOWS:
+        raise InputError(f"{who} gives {len(groups)} windows, more than {MOST_WINDOWS}; ask for fewer with --windows")
     return groups
 
 
@@ -211,20 +253,26 @@ def _edges(rule: ByEdges, ranked: Ranked, who: str) -> list[int]:
     return [ranked.place(number) for number in numbers]
 
 
-def _merge_small(groups: list[NDArray[np.int64]]) -> list[NDArray[np.int64]]:
-    """Windows that are too small join the one before; the first joins the one after."""
-    merged: list[NDArray[np.int64]] = []
-    for rows in groups:
-        if merged and (len(rows) < _FEWEST_ROWS or len(merged[-1]) < _FEWEST_ROWS):
-            merged[-1] = np.sort(np.concatenate([merged[-1], rows]))
+def joined_groups(sizes: list[int]) -> list[list[int]]:
+    """Windows by place, where those that are too small join the one before; the first joins the one after.
+
+    >>> joined_groups([9, 2, 9, 9]), joined_groups([1, 9])
+    ([[0, 1], [2], [3]], [[0, 1]])
+    """
+    merged: list[list[int]] = []
+    total = 0
+    for place, size in enumerate(sizes):
+        if merged and (size < FEWEST_ROWS or total < FEWEST_ROWS):
+            merged[-1].append(place)
+            total += size
         else:
-            merged.append(rows)
+            merged.append([place])
+            total = size
     return merged
 
 
-def _names(ranked: Ranked, groups: list[NDArray[np.int64]]) -> list[str]:
+def window_names(ends: list[tuple[Any, Any]]) -> list[str]:
     """The first and the last value of each window; with all digits where fewer would give two the same name."""
-    ends = [(ranked.values[ranked.ranks[rows].min()], ranked.values[ranked.ranks[rows].max()]) for rows in groups]
     shown = [value for pair in ends for value in dict.fromkeys(pair)]
     short = len({_one(value) for value in shown}) == len(shown)
     names = [tuple(dict.fromkeys(_one(value) if short else value_name(value) for value in pair)) for pair in ends]
