@@ -3,7 +3,7 @@
     python benchmarks/large_table.py [--rows 1000000] [--model logistic] [--json results/large_table.json]
 
 Classes drift along the first column with time; every value is a float32, the last column is a word. The commands run
-as processes of their own on two cores; the peak is the largest resident set of either, as the kernel counts it. Beside
+as processes of their own on two cores; the peak is that of all processes of a command together. Beside
 them stands what DuckDB needs to read the same columns once, and to find the windows by their quantiles.
 """
 
@@ -13,7 +13,6 @@ import argparse
 import json
 import os
 import platform
-import resource
 import subprocess
 import sys
 import tempfile
@@ -52,21 +51,38 @@ def write_folder(folder: Path, n_rows: int, n_columns: int) -> None:
                 writer.write_table(pa.table(columns, schema=schema))
 
 
-def timed(arguments: list[str], folder: Path) -> tuple[float, str]:
-    """Seconds and standard output of a command on two cores."""
+def tree_bytes(number: int) -> int:
+    """Memory of a process and of all below it, shared pages counted once."""
+    try:
+        text = Path(f"/proc/{number}/smaps_rollup").read_text()
+        below = Path(f"/proc/{number}/task/{number}/children").read_text().split()
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
+        return 0
+    own = next((int(line.split()[1]) * 1024 for line in text.splitlines() if line.startswith("Pss:")), 0)
+    return own + sum(tree_bytes(int(child)) for child in below)
+
+
+def timed(arguments: list[str], folder: Path) -> tuple[float, str, float]:
+    """Seconds, standard output and peak GiB of a command on two cores, all of its processes together."""
     threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), str(CORES))
     allowed = sorted(os.sched_getaffinity(0))[:CORES]
-    started = time.perf_counter()
-    done = subprocess.run(
-        [sys.executable, *arguments],
-        cwd=folder,
-        env={**os.environ, **threads},
-        preexec_fn=lambda: os.sched_setaffinity(0, allowed),
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    )
-    return time.perf_counter() - started, done.stdout
+    started, peak = time.perf_counter(), 0
+    with (folder / "out").open("w+") as out:
+        process = subprocess.Popen(
+            [sys.executable, *arguments],
+            cwd=folder,
+            env={**os.environ, **threads},
+            preexec_fn=lambda: os.sched_setaffinity(0, allowed),
+            stdout=out,
+        )
+        while process.poll() is None:
+            peak = max(peak, tree_bytes(process.pid))
+            time.sleep(0.25)
+        seconds = time.perf_counter() - started
+        if process.returncode:
+            raise SystemExit(f"{arguments} left with code {process.returncode}")
+        out.seek(0)
+        return seconds, out.read(), peak / 2**30
 
 
 DUCKDB = """
@@ -87,31 +103,27 @@ def measure(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     size = sum(path.stat().st_size for path in (folder / "big").iterdir())
     found: dict[str, Any] = {
         "rows": options.rows, "columns": options.columns, "gib_of_parquet": round(size / 2**30, 2), "cores": CORES,
-        "model": options.model, "machine": platform.processor() or platform.machine(),
+        "model": options.model, "jobs": options.jobs, "machine": platform.processor() or platform.machine(),
         "load_average_before": round(os.getloadavg()[0], 1),
     }  # fmt: skip
     print(f"{options.rows:,} rows x {options.columns} columns, {found['gib_of_parquet']} GiB of Parquet, {CORES} cores")
-    reading = timed(["-c", DUCKDB, "big", str(options.columns - 1)], folder)[0]
+    reading, _, read_peak = timed(["-c", DUCKDB, "big", str(options.columns - 1)], folder)
     finding = timed(["-c", QUANTILES, "big"], folder)[0]
-    peak_before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
     found |= {"duckdb_read_seconds": round(reading, 1), "duckdb_quantiles_seconds": round(finding, 1)}
-    found["duckdb_rows_per_second"] = round(options.rows / reading)
-    adapt = ["-m", "gradapt.cli", "adapt", "big", "--label", "label", "--order", "time", "--model", options.model]
-    seconds, text = timed([*adapt, "-o", "RUN", "--json"], folder)
+    found |= {"duckdb_rows_per_second": round(options.rows / reading), "duckdb_peak_gib": round(read_peak, 2)}
+    command = ["-m", "gradapt.cli"]
+    adapt = [*command, "adapt", "big", "--label", "label", "--order", "time", "--model", options.model]
+    spread = [] if options.jobs == 1 else ["--jobs", str(options.jobs)]
+    seconds, text, peak = timed([*adapt, *spread, "-o", "RUN", "--json"], folder)
     result = json.loads(text)
     found |= {"adapt_seconds": round(seconds, 1), "adapt_rows_per_second": round(options.rows / seconds)}
-    found |= {"predicted_by_adapt": result["data"]["n_target"], "kept_reason": result["kept_reason"]}
-    found["sampled"] = result["sampled"]
-    adapted = resource.getrusage(resource.RUSAGE_CHILDREN)
-    seconds, _ = timed(["-m", "gradapt.cli", "predict", "RUN", "big", "-o", "all.parquet"], folder)
+    found |= {"adapt_peak_gib": round(peak, 2), "predicted_by_adapt": result["data"]["n_target"]}
+    found |= {"kept_reason": result["kept_reason"], "sampled": result["sampled"]}
+    seconds, _, peak = timed([*command, "predict", "RUN", "big", *spread, "-o", "all.parquet"], folder)
     found |= {"predict_seconds": round(seconds, 1), "predict_rows_per_second": round(options.rows / seconds)}
+    found |= {"predict_peak_gib": round(peak, 2), "load_average_after": round(os.getloadavg()[0], 1)}
     with pq.ParquetFile(folder / "all.parquet") as file:
         assert file.metadata.num_rows == options.rows
-    both = resource.getrusage(resource.RUSAGE_CHILDREN)
-    # The kernel keeps the largest of all children alone; DuckDB may have been it.
-    found["peak_gib_of_all_children"] = round(both.ru_maxrss / 2**20, 2)
-    found["peak_gib_of_duckdb"] = round(peak_before / 2**20, 2)
-    found["adapt_processor_seconds"] = round(adapted.ru_utime + adapted.ru_stime)
     return found
 
 
@@ -120,6 +132,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--columns", type=int, default=20)
     parser.add_argument("--model", default="logistic")
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:

@@ -246,3 +246,18 @@ def test_a_large_csv_that_is_none_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(csv_file, "MOST_HELD", 1)
     with pytest.raises(InputError, match=r"a\.csv' is not a CSV table \("):
         open_table([tmp_path / "a.csv"])
+
+
+def test_predictions_side_by_side_come_in_order(folder, tmp_path, monkeypatch):
+    from gradapt.engines import Processes
+    from gradapt.tables import predictor as predicting
+
+    monkeypatch.setattr(predicting, "_SPAN_ROWS", 90)
+    settings = Settings(label="kind", order=Column("when"), windows=ByQuantile(3), method=None, n_generated=0)
+    result = adapt_table(open_table([folder]), settings)
+    table = open_table([folder])
+    for rows in (None, np.arange(5, 600, 7)):
+        plain = result.predictor.predict_table(table, rows)
+        spread = list(result.predictor.predict_frames(table, rows, engine=Processes(2)))
+        assert len(spread) > 5
+        pd.testing.assert_frame_equal(pd.concat(spread, ignore_index=True), plain)

@@ -114,3 +114,27 @@ def test_estimates_grow_and_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "exact plan would take" in million.reason
     for solver in (Hierarchical(), Sliced(), Exact()):
         assert estimate(sized_problem(1000, 1000, 3), solver).solver is solver
+
+
+def test_blocks_on_several_workers_give_the_plan_of_one(rng):
+    from gradapt.engines import Processes, Serial
+
+    x0, x1 = rng.normal(size=(600, 3)), rng.normal(size=(600, 3)) + 1
+    plain = transport(x0, x1, solver=Hierarchical(block=100, device="cpu"))
+    seen = []
+    for engine in (Serial(), Processes(2)):
+        solver = Hierarchical(block=100, device="cpu", engine=engine, progress=lambda stage, done: seen.append(stage))
+        plan = transport(x0, x1, solver=solver)
+        assert (plan.cols == plain.cols).all()
+        assert plan.cost == plain.cost
+    assert len(seen) == 2 * 4 * 8
+
+
+@pytest.mark.slow
+def test_blocks_on_ray_give_the_plan_of_one(rng):
+    from gradapt.engines import Ray
+
+    x0, x1 = rng.normal(size=(400, 3)), rng.normal(size=(400, 3)) + 1
+    plain = transport(x0, x1, solver=Hierarchical(block=100, passes=1, device="cpu"))
+    spread = transport(x0, x1, solver=Hierarchical(block=100, passes=1, device="cpu", engine=Ray(1)))
+    assert (spread.cols == plain.cols).all()

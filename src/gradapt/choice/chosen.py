@@ -14,6 +14,7 @@ from gradapt.choice.neighbours import NeighbourInformation
 from gradapt.choice.outcome import Choice, Gain
 from gradapt.choice.runs import Candidate, OnCandidate, Runs, run_candidates
 from gradapt.domains import DomainSequence
+from gradapt.engines import Engine
 from gradapt.errors import InputError
 from gradapt.learners import Learner, as_learner
 from gradapt.methods import Adaptation, Method, OnStep, SourceOnly
@@ -47,7 +48,9 @@ class Chosen:
     run_all : bool
         Run candidates that a guard struck out beforehand as well, to show what they are worth; they are not chosen.
     on_candidate : callable, optional
-        Called with the name and the adaptation of each candidate, as soon as it is done.
+        Called with the name and the adaptation of each candidate, in their order, as soon as it is done.
+    engine : Engine, optional
+        Where the candidates run, side by side; the choice is the same.
 
     Examples
     --------
@@ -67,6 +70,7 @@ class Chosen:
     cautious: bool = True
     run_all: bool = False
     on_candidate: OnCandidate | None = None
+    engine: Engine | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "candidates", _checked(self.candidates))
@@ -93,7 +97,8 @@ class Chosen:
         runs = Runs(learner, given, given.target, candidates, reference, workspace=workspace or Workspace())
         known = [guard.beforehand(runs) for guard in self.guards]
         skipped = set() if self.run_all else {name for found in known for name in found.struck}
-        run_candidates(runs, skipped=skipped, on_candidate=self.on_candidate, keep_steps=on_step is not None)
+        keep = on_step is not None
+        run_candidates(runs, skipped=skipped, on_candidate=self.on_candidate, keep_steps=keep, engine=self.engine)
         shown = [guard.inspect(runs) for guard in self.guards]
         choice = conclude(runs, self.score.judge(runs), [*known, *shown], self.cautious)
         if on_step is not None:

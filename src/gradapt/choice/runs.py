@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from gradapt.domains import Domain, DomainSequence
-from gradapt.errors import InputError
+from gradapt.engines import Batch, Engine, Serial
+from gradapt.errors import InputError, SolverError
 from gradapt.learners import Learner
 from gradapt.methods import Adaptation, Method, OnStep, StepRecord
 from gradapt.paths import Workspace
@@ -114,8 +115,9 @@ def run_candidates(
     logits: Callable[[Adaptation], NDArray[np.float64]] | None = None,
     on_candidate: OnCandidate | None = None,
     keep_steps: bool = False,
+    engine: Engine | None = None,
 ) -> Runs:
-    """Adapt with every candidate on one workspace and ask each about the target.
+    """Adapt with every candidate and ask each about the target; on one workspace, unless they run side by side.
 
     Parameters
     ----------
@@ -128,26 +130,78 @@ def run_candidates(
     on_candidate : callable, optional
     keep_steps : bool
         Remember every step with its student.
+    engine : Engine, optional
+        Where candidates run, side by side; here and one after the other by default. The results are the same.
     """
-    ask = logits or (lambda adaptation: adaptation.learner.logits(runs.target.samples))
-    for name, candidate in runs.candidates.items():
-        if name in skipped:
+    work = _CandidateWork(runs.learner, runs.sequence, runs.target, logits, keep_steps, runs.workspace)
+    names = [name for name in runs.candidates if name not in skipped]
+    tasks = [(name, runs.candidates[name].method) for name in names]
+    if engine is None or isinstance(engine, Serial) or logits is not None:
+        # What serial engines catch is let through here, with its own type.
+        found: Iterator[tuple[Hashable, Any]] = ((name, work.judged(method)) for name, method in tasks)
+    else:
+        found = _side_by_side(replace(work, workspace=None), tasks, engine)
+    for name, came in found:
+        if isinstance(came, str):
+            if name == runs.reference:
+                raise InputError(came)
+            runs.failed[name] = came
             continue
+        adaptation, runs.probabilities[name], runs.steps[name], unchanged = came
+        runs.adaptations[name] = replace(adaptation, learner=runs.learner) if unchanged else adaptation
+        if on_candidate is not None:
+            on_candidate(name, runs.adaptations[name])
+    return runs
+
+
+# An adaptation, class probabilities of the judged rows, the steps, and whether the model is still the source's; or why
+# there are none.
+Judged = tuple[Adaptation, NDArray[np.float64], list[tuple[StepRecord, Learner]], bool] | str
+
+
+@dataclass(frozen=True, eq=False)
+class _CandidateWork:
+    """One candidate after the other, or each of them somewhere."""
+
+    learner: Learner
+    sequence: DomainSequence
+    target: Domain
+    logits: Callable[[Adaptation], NDArray[np.float64]] | None
+    keep_steps: bool
+    workspace: Workspace | None
+
+    def prepare(self, tasks: tuple[Any, ...], scratch: dict[str, Any]) -> _CandidateWork:
+        """The same, with a workspace of the worker's own."""
+        return replace(self, workspace=Workspace())
+
+    def run(self, shared: _CandidateWork, task: tuple[Hashable, Method]) -> Judged:
+        """What came of a candidate."""
+        return shared.judged(task[1])
+
+    def judged(self, method: Method) -> Judged:
+        """Adapt and ask about the target."""
         # Students are kept only where somebody wants to see them.
         steps: list[tuple[StepRecord, Learner]] = []
-        remember = _appends(steps) if keep_steps else None
+        remember = _appends(steps) if self.keep_steps else None
+        ask = self.logits or (lambda adaptation: adaptation.learner.logits(self.target.samples))
         try:
-            adaptation = candidate.method.adapt(runs.learner, runs.sequence, remember, runs.workspace)
+            adaptation = method.adapt(self.learner, self.sequence, remember, self.workspace)
             said = softmax(ask(adaptation), axis=1)
         except InputError as error:
-            if name == runs.reference:
-                raise
-            runs.failed[name] = str(error)
-            continue
-        runs.adaptations[name], runs.probabilities[name], runs.steps[name] = adaptation, said, steps
-        if on_candidate is not None:
-            on_candidate(name, adaptation)
-    return runs
+            return str(error)
+        return adaptation, said, steps, adaptation.learner is self.learner
+
+
+def _side_by_side(work: _CandidateWork, tasks: list[Any], engine: Engine) -> Iterator[tuple[Hashable, Judged]]:
+    """What came of the candidates, in their order, whoever is done first."""
+    done: dict[Hashable, Judged] = {}
+    left = [name for name, _ in tasks]
+    for outcome in engine.run(iter([Batch(work, tuple(tasks))])):
+        if outcome.failure is not None:
+            raise SolverError(f"candidate {outcome.task[0]}: {outcome.failure.text}")
+        done[outcome.task[0]] = outcome.value
+        while left and left[0] in done:
+            yield left[0], done[left.pop(0)]
 
 
 def _appends(steps: list[tuple[StepRecord, Learner]]) -> OnStep:

@@ -10,6 +10,7 @@ from typing import Any
 
 from gradapt.cli.bars import stages
 from gradapt.cli.check_text import accuracy_line, check_text, show_warnings
+from gradapt.cli.engine_options import declare_engine, engine_of
 from gradapt.cli.parsing import Fail, need_tables, output_path
 from gradapt.cli.table_options import UNTRUSTED, declare_table, settings_of
 from gradapt.cli.text import printable
@@ -40,6 +41,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--candidates", action="store_true", help="also write what every remedy that was tried predicts, a column each"
     )
     run_folder.add_argument("--mlflow", metavar="URI", help="log the run to MLflow, for instance sqlite:///mlflow.db")
+    declare_engine(parser, "candidates")
 
 
 def run(chosen: argparse.Namespace, fail: Fail) -> int:
@@ -60,9 +62,10 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
         checked = check_table(open_table(chosen.tables), settings, progress)
     if not chosen.as_json:
         print(check_text(check_summary(checked)), flush=True)
+    engine = engine_of(chosen)
     labelled = None if chosen.labels is None else read_labelled(chosen.labels, checked)
     with stages() as progress:
-        result = adapt_checked(checked, progress, labelled, every_candidate=chosen.candidates)
+        result = adapt_checked(checked, progress, labelled, every_candidate=chosen.candidates, engine=engine)
         progress("write", 0, 1)
         summary = summarise(result, chosen.arguments, shlex.join(["gradapt", *chosen.arguments]))
         save_run(result, summary, chosen.out, page=build_page, force=chosen.force)

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from gradapt.cli.check_text import show_warnings
+from gradapt.cli.engine_options import declare_engine, engine_of
 from gradapt.cli.parsing import Fail, need_tables, output_path
 from gradapt.cli.text import printable
 
@@ -34,6 +35,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="write labels to CSV as they are; by default those that a spreadsheet would run as a formula "
         "(=, +, -, @ in front) get an apostrophe",
     )
+    declare_engine(parser, "batches of rows")
 
 
 def run(chosen: argparse.Namespace, fail: Fail) -> int:
@@ -48,7 +50,7 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
     predictor = load_run(chosen.run).predictor
     table = open_table(chosen.tables)
     with recorded() as messages:
-        frames = predictor.predict_frames(table)
+        frames = predictor.predict_frames(table, engine=engine_of(chosen))
         if chosen.out.suffix == ".csv" and not chosen.raw_text:
             frames = map(without_formulas, frames)
         n_rows = write_predictions(frames, chosen.out)

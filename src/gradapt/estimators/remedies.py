@@ -12,6 +12,7 @@ from gradapt.choice import Choice, Chosen, ClassShares, Evidence, Gain, Guard, J
 from gradapt.choice.chosen import SOURCE
 from gradapt.choice.runs import OnCandidate
 from gradapt.domains import DomainSequence
+from gradapt.engines import Engine
 from gradapt.errors import InputError
 from gradapt.learners import Learner
 from gradapt.methods import (
@@ -107,6 +108,8 @@ class ChosenRemedy:
         Class proportions of the target that somebody knows: the correction to these is compared with the old model.
     on_candidate : callable, optional
         Called with the name and the adaptation of each candidate that is tried.
+    engine : Engine, optional
+        Where the candidates run, side by side; the choice is the same.
 
     Examples
     --------
@@ -129,6 +132,7 @@ class ChosenRemedy:
     seed: int = 0
     given: GivenProportions | None = None
     on_candidate: OnCandidate | None = field(default=None, repr=False)
+    engine: Engine | None = None
     on_matrices = True
 
     def adapt(
@@ -144,9 +148,9 @@ class ChosenRemedy:
         guards: tuple[Guard, ...] = (ClassShares(),)
         if fit is not None:
             evidence, guards = _GainByProportions(fit), ()
-        adaptation = Chosen({SOURCE: SourceOnly(), **fitting}, evidence, guards, on_candidate=self.on_candidate).adapt(
-            learner, ends, on_step, workspace
-        )
+        candidates = {SOURCE: SourceOnly(), **fitting}
+        chosen = Chosen(candidates, evidence, guards, on_candidate=self.on_candidate, engine=self.engine)
+        adaptation = chosen.adapt(learner, ends, on_step, workspace)
         return replace(adaptation, choice=RemedyChoice.of(adaptation.choice, struck, fit))
 
     def _fitting(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from gradapt.choice import Choice, ChosenGOAT
+from gradapt.engines import Engine
 from gradapt.estimators.remedies import ChosenRemedy, RemedyChoice, table_remedies
 from gradapt.learners import Learner
 from gradapt.methods import (
@@ -128,6 +130,7 @@ def adapt_checked(
     labelled: LabelledRows | None = None,
     *,
     every_candidate: bool = False,
+    engine: Engine | None = None,
 ) -> Result:
     """Go on where `check_table` stopped: adapt, decide on the same view, predict every row of the last window.
 
@@ -139,11 +142,13 @@ def adapt_checked(
         Labels of some rows of the last window: they compare all remedies, and are trained on.
     every_candidate : bool
         Predict by every remedy that was tried as well, each in a column ``prediction by NAME``.
+    engine : Engine, optional
+        Where candidates and predictions are made, side by side; the results are the same.
     """
     report = progress or (lambda stage, done, total: None)
     prepared, source = checked.prepared, checked.source
     with recorded() as messages:
-        adaptation, students, tried = _adapted(checked, report, labelled)
+        adaptation, students, tried = _adapted(checked, report, labelled, engine)
         choice = _choice(checked.settings, adaptation)
         report("estimate", 0, 1)
         decision = _decision(checked, adaptation, choice, students)
@@ -154,20 +159,26 @@ def adapt_checked(
         rows = prepared.windows[-1].rows
         report("predict", 0, len(rows))
         others = {name: learner.estimator for name, learner in tried.items()} if every_candidate else {}
-        frames = _predicted(predictor, others, checked, rows, lambda done: report("predict", done, len(rows)))
+        done = partial(report, "predict")
+        frames = _predicted(predictor, others, checked, rows, lambda count: done(count, len(rows)), engine)
         predictions = collected(frames, len(rows))
     told = tuple(dict.fromkeys([*checked.warnings, *messages]))
     return Result(checked, adaptation, path, choice, decision, predictor, predictions, told)
 
 
 def _predicted(
-    predictor: Predictor, others: dict[str, Any], checked: Checked, rows: Any, on_rows: Callable[[int], None]
+    predictor: Predictor,
+    others: dict[str, Any],
+    checked: Checked,
+    rows: Any,
+    on_rows: Callable[[int], None],
+    engine: Engine | None,
 ) -> Iterator[pd.DataFrame]:
     """Predictions of the kept model a batch at a time, with those of others beside it."""
     streams = [
         replace(predictor, model=model).predict_frames(checked.table, rows, training=True) for model in others.values()
     ]
-    kept = predictor.predict_frames(checked.table, rows, on_rows, training=True)
+    kept = predictor.predict_frames(checked.table, rows, on_rows, training=True, engine=engine)
     for frame, *more in zip(kept, *streams, strict=True):
         named = zip(others, more, strict=True)
         yield frame.assign(**{f"prediction by {name}": other["prediction"] for name, other in named})
@@ -199,7 +210,7 @@ def _decision(checked: Checked, adaptation: Adaptation, choice: Choice, students
 
 
 def _adapted(
-    checked: Checked, report: Progress, labelled: LabelledRows | None
+    checked: Checked, report: Progress, labelled: LabelledRows | None, engine: Engine | None
 ) -> tuple[Adaptation, dict[int, Learner], dict[str, Learner]]:
     """The adaptation, the model after each given window by its number, and that of each remedy by its name."""
     training, last = checked.prepared.training, checked.view.last
@@ -229,11 +240,11 @@ def _adapted(
         method = replace(method, on_candidate=lambda number, _: advance(last * (number + 1)))
     if isinstance(method, ChosenRemedy):
         given = checked.settings.given_proportions(checked.source.classes.tolist(), checked.prepared.boolean)
-        method = replace(method, given=given, on_candidate=one_more)
+        method = replace(method, given=given, on_candidate=one_more, engine=engine)
     if labelled is None:
         adaptation = method.adapt(checked.source, training, watch)
     else:
-        adaptation = adapt_with_labels(checked, labelled, watch, one_more)
+        adaptation = adapt_with_labels(checked, labelled, watch, one_more, engine)
     report("adapt", total, total)
     return adaptation, students, tried
 

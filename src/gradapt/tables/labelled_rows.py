@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from gradapt.choice import Choice, Chosen, Judgement, Runs
 from gradapt.choice.chosen import SOURCE
 from gradapt.choice.runs import OnCandidate
+from gradapt.engines import Engine
 from gradapt.errors import InputError
 from gradapt.estimators.remedies import RemedyChoice, table_remedies
 from gradapt.methods import Adaptation, Method, OnStep, SourceOnly
@@ -174,6 +175,7 @@ def adapt_with_labels(
     labelled: LabelledRows,
     on_step: OnStep | None = None,
     on_candidate: OnCandidate | None = None,
+    engine: Engine | None = None,
 ) -> Adaptation:
     """Every remedy, and models that learn from the labels, compared with the old model on the labelled rows."""
     known = labelled.codes >= 0
@@ -185,7 +187,7 @@ def adapt_with_labels(
         if checked.source.takes_weights:
             for word, share in _SHARES.items():
                 candidates[f"trained with the labels, {word}"] = LabelledTraining(samples, codes, share, seed=seed)
-    chosen = Chosen(candidates, labelled, guards=(), on_candidate=on_candidate)
+    chosen = Chosen(candidates, labelled, guards=(), on_candidate=on_candidate, engine=engine)
     adaptation = chosen.adapt(checked.source, checked.prepared.training, on_step)
     choice: Choice = adaptation.choice
     found = tuple(measured(choice, name, labelled) for name in (choice.reference, choice.best))

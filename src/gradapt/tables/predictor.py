@@ -12,7 +12,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from gradapt.errors import AdaptationWarning, InputError
+from gradapt.engines import Batch, Engine, Serial
+from gradapt.errors import AdaptationWarning, InputError, SolverError
 from gradapt.learners import as_learner
 from gradapt.tables.columns import ColumnPlan, Kind, conform
 from gradapt.tables.gaps import Gaps, find_gaps
@@ -20,6 +21,10 @@ from gradapt.tables.preprocess import as_matrix
 from gradapt.tables.read import Table
 
 __all__ = ["Predictor"]
+
+
+# Rows that a worker predicts at a time.
+_SPAN_ROWS = 1 << 19
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,19 +97,20 @@ class Predictor:
         on_rows: Callable[[int], None] | None = None,
         *,
         training: bool = False,
+        engine: Engine | None = None,
     ) -> Iterator[pd.DataFrame]:
-        """`predict_table` a batch at a time; whether columns could be read in most rows is known after the last."""
+        """`predict_table` a batch at a time; whether columns could be read in most rows is known after the last.
+
+        ``engine`` says where batches are predicted, side by side; they come in the order of their rows all the same.
+        """
         known = table.features()
         if set(self.columns) - set(known):
             conform(pd.DataFrame(columns=known), self.plans)
         gaps = Gaps()
-        for numbers, frame in table.batches(rows, self.columns):
-            conformed, found = self._read(frame)
-            filled = found.filled.pop()
+        here = engine is None or isinstance(engine, Serial)
+        for frame, found in self.batches(table, rows) if here else self._side_by_side(table, rows, engine):
             gaps.add(found)
-            labels, probability = self._answer(conformed)
-            said = {"row": numbers, "prediction": labels, "predicted_probability": probability}
-            yield pd.DataFrame({**said, "imputed_columns": filled})
+            yield frame
             if on_rows is not None:
                 on_rows(gaps.n_rows)
         if not gaps.n_rows:
@@ -113,6 +119,33 @@ class Predictor:
             gaps.refuse()
         for sentence in gaps.sentences(all_gaps=not training):
             warnings.warn(sentence, AdaptationWarning, stacklevel=2)
+
+    def batches(self, table: Table, rows: NDArray[np.int64] | None) -> Iterator[tuple[pd.DataFrame, Gaps]]:
+        """Predictions of some rows, or all, and what could not be read."""
+        for numbers, frame in table.batches(rows, self.columns):
+            conformed, found = self._read(frame)
+            filled = found.filled.pop()
+            labels, probability = self._answer(conformed)
+            said = {"row": numbers, "prediction": labels, "predicted_probability": probability}
+            yield pd.DataFrame({**said, "imputed_columns": filled}), found
+
+    def _side_by_side(
+        self, table: Table, rows: NDArray[np.int64] | None, engine: Any
+    ) -> Iterator[tuple[pd.DataFrame, Gaps]]:
+        spans = []
+        for start in range(0, table.n_rows, _SPAN_ROWS):
+            stop = min(start + _SPAN_ROWS, table.n_rows)
+            own = np.arange(start, stop) if rows is None else rows[slice(*np.searchsorted(rows, [start, stop]))]
+            spans += [(start, own)] if len(own) else []
+        done: dict[int, list[tuple[pd.DataFrame, Gaps]]] = {}
+        left = [start for start, _ in spans]
+        for outcome in engine.run(iter([Batch(_PredictWork(self, table), tuple(spans))])):
+            if outcome.failure is not None:
+                error = InputError if outcome.failure.refused else SolverError
+                raise error(outcome.failure.text)
+            done[outcome.task[0]] = outcome.value
+            while left and left[0] in done:
+                yield from done.pop(left.pop(0))
 
     def _read(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, Gaps]:
         conformed = conform(frame, self.plans)
@@ -128,3 +161,18 @@ class Predictor:
             probabilities = softmax(as_learner(self.model, classes).logits(features), axis=1)
         labels = classes[probabilities.argmax(axis=1)]
         return labels.astype(bool) if self.boolean else labels, probabilities.max(axis=1)
+
+
+@dataclass(frozen=True, eq=False)
+class _PredictWork:
+    """Predict spans of rows."""
+
+    predictor: Predictor
+    table: Table
+
+    def prepare(self, tasks: tuple[Any, ...], scratch: dict[str, Any]) -> None:
+        """Nothing is shared but this."""
+
+    def run(self, shared: None, task: tuple[int, NDArray[np.int64]]) -> list[tuple[pd.DataFrame, Gaps]]:
+        """Predictions of one span."""
+        return list(self.predictor.batches(self.table, task[1]))

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradapt.errors import InputError
+from gradapt.engines import Batch, Engine
+from gradapt.errors import InputError, SolverError
 from gradapt.seeds import derive_seed
 from gradapt.transport.kernels import has_numba
 from gradapt.transport.kernels.threads import serial, worker_count
@@ -53,6 +54,8 @@ class Hierarchical:
         Where the blocks are solved.
     progress : callable, optional
         Called with the stage's name and the share of it that is done.
+    engine : Engine, optional
+        Workers that solve the blocks, one at a time each; by default threads of this process. The plan is the same.
 
     >>> from gradapt.transport import transport
     >>> plan = transport([[0.0], [1.0], [2.0]], [[2.5], [0.5], [1.5]], solver=Hierarchical(block=2))
@@ -65,6 +68,7 @@ class Hierarchical:
     seed: int = 0
     device: str = "auto"
     progress: Callable[[str, float], None] | None = field(default=None, repr=False, compare=False)
+    engine: Engine | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.block < 2:
@@ -92,7 +96,10 @@ class Hierarchical:
 
     def _each(self, problem: Problem, blocks: list[tuple[Index, Index]], partner: Index, stage: str) -> None:
         """Solve the blocks, several at a time."""
-        solver = self._block_solver()
+        if self.engine is not None:
+            self._on_engine(self.engine, problem, blocks, partner, stage)
+            return
+        solver = self.block_solver()
 
         def work(block: tuple[Index, Index]) -> None:
             rows, cols = block
@@ -104,7 +111,19 @@ class Hierarchical:
                 if self.progress is not None:
                     self.progress(stage, (done + 1) / len(blocks))
 
-    def _block_solver(self) -> Callable[[Any, Any], Index]:
+    def _on_engine(
+        self, engine: Engine, problem: Problem, blocks: list[tuple[Index, Index]], partner: Index, stage: str
+    ) -> None:
+        work = _BlockWork(problem.x0, problem.x1, self.device)
+        for done, outcome in enumerate(engine.run(iter([Batch(work, tuple(blocks))]))):
+            if outcome.failure is not None:
+                raise SolverError(f"a block could not be solved: {outcome.failure.text}")
+            partner[outcome.task[0]] = outcome.value
+            if self.progress is not None:
+                self.progress(stage, (done + 1) / len(blocks))
+
+    def block_solver(self) -> Callable[[Any, Any], Index]:
+        """What solves one block, by the device."""
         if self.device == "cpu" or (self.device == "auto" and has_numba()):
             return _on_processor
         device = "cuda" if self.device == "auto" else self.device
@@ -122,6 +141,25 @@ class Hierarchical:
                 self.progress("blocks", (done + 1) / len(parts))
         total = np.concatenate(mass)
         return Solution(np.concatenate(rows), np.concatenate(cols), total / total.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class _BlockWork:
+    """Blocks of one pair of clouds, which lie with every worker."""
+
+    x0: NDArray[Any]
+    x1: NDArray[Any]
+    device: str
+
+    def prepare(self, tasks: tuple[Any, ...], scratch: dict[str, Any]) -> Callable[[Any, Any], Index]:
+        """The solver of a block."""
+        serial()
+        return Hierarchical(device=self.device).block_solver()
+
+    def run(self, shared: Callable[[Any, Any], Index], task: tuple[Index, Index]) -> Index:
+        """The partners of one block's rows."""
+        rows, cols = task
+        return cols[shared(self.x0[rows], self.x1[cols])]
 
 
 def _on_processor(x0: NDArray[Any], x1: NDArray[Any]) -> Index:
