@@ -19,7 +19,7 @@ LAYERS = [
     {"trust", "choice"},
     {"estimators"},
     {"paper", "tables"},
-    {"report"},
+    {"report", "sweeps"},
     {"cli"},
     {"__main__"},
 ]

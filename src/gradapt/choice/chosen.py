@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,7 +20,7 @@ from gradapt.learners import Learner, as_learner
 from gradapt.methods import Adaptation, Method, OnStep, SourceOnly
 from gradapt.paths import Workspace
 
-__all__ = ["GUARDS", "SCORE", "SOURCE", "Chosen", "choose", "conclude"]
+__all__ = ["GUARDS", "SCORE", "SOURCE", "Chosen", "choose", "conclude", "pick"]
 
 # Name of the source model where the candidates do not have one.
 SOURCE = "source"
@@ -143,16 +143,7 @@ def conclude(runs: Runs, judgement: Judgement, findings: list[Findings], cautiou
     for found in findings:
         for name, reason in found.struck.items():
             struck.setdefault(name, reason)
-    # Of candidates that are all struck out the reference remains.
-    left = [name for name in runs.names if name not in struck] or [runs.reference]
-    # Sorting keeps the order of equal ones.
-    ranked = sorted(left, key=lambda name: -round(scores[name] / _TIE))
-    best = ranked[0]
-    # A reference that is struck out holds nobody back.
-    held_back = cautious and runs.reference in left and best != runs.reference and gains[best].low <= 0
-    if held_back:
-        best = runs.reference
-    runner_up = next((name for name in ranked if name != best), None)
+    best, runner_up, held_back = pick(runs.names, scores, struck, gains, runs.reference, cautious=cautious)
     cautions = [found.cautions[best] for found in findings if best in found.cautions]
     sentence = _sentence(runs, judgement, best, runner_up, struck, gains, held_back, cautions)
     rows = np.arange(len(runs.target)) if judgement.rows is None else judgement.rows
@@ -161,6 +152,33 @@ def conclude(runs: Runs, judgement: Judgement, findings: list[Findings], cautiou
         runs.adaptations[best].n_generated, "selection", sentence, scores, rows, labels,
         best, runner_up, runs.reference, gains, struck, dict(runs.failed),
     )  # fmt: skip
+
+
+def pick(
+    names: Sequence[Hashable],
+    scores: Mapping[Any, float],
+    struck: Collection[Any],
+    gains: Mapping[Any, Gain],
+    reference: Hashable,
+    *,
+    cautious: bool,
+) -> tuple[Hashable, Hashable | None, bool]:
+    """The best of those that are left, the next, and whether the reference was taken for caution.
+
+    >>> gains = {"old": Gain(0, 0, 0), "new": Gain(0.2, -0.1, 0.5)}
+    >>> pick(["old", "new"], {"old": 0.1, "new": 0.3}, {}, gains, "old", cautious=True)
+    ('old', 'new', True)
+    """
+    # Of candidates that are all struck out the reference remains.
+    left = [name for name in names if name not in struck] or [reference]
+    # Sorting keeps the order of equal ones.
+    ranked = sorted(left, key=lambda name: -round(scores[name] / _TIE))
+    best = ranked[0]
+    # A reference that is struck out holds nobody back.
+    held_back = cautious and reference in left and best != reference and gains[best].low <= 0
+    if held_back:
+        best = reference
+    return best, next((name for name in ranked if name != best), None), held_back
 
 
 def _sentence(

@@ -21,8 +21,8 @@ from gradapt.errors import InputError, SolverError
 
 __all__ = ["Finished", "OnCell", "Record", "launch"]
 
-# Called after each finished cell with its accuracy.
-OnCell = Callable[[Any, float], None]
+# Called after each finished cell with its accuracy; None where nothing is measured.
+OnCell = Callable[[Any, float | None], None]
 
 _LOG = logging.getLogger("gradapt")
 

@@ -239,7 +239,9 @@ def _read(row: tuple[Any, ...]) -> dict[str, Any] | str:
         return "is no JSON"
     if not isinstance(result, dict) or not isinstance(provenance, dict):
         return "is no JSON object"
+    # Where the target has no labels nothing is measured, and the score without them stands alone.
     accuracy = result.get("transductive_last")
+    accuracy = result.get("score") if accuracy is None else accuracy
     if isinstance(accuracy, bool) or not isinstance(accuracy, int | float) or not abs(accuracy) < math.inf:
         return "has no accuracy"
     if not all(isinstance(number, int | float) for number in row[2:4]):

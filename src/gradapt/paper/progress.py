@@ -6,9 +6,9 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from gradapt.engines import OnCell
-from gradapt.paper.cells import Cell
 
 __all__ = ["shown"]
 
@@ -34,8 +34,8 @@ def shown(n_cells: int, n_finished: int, *, quiet: bool = False) -> Iterator[OnC
     with Progress(*columns, console=console) as progress:
         task = progress.add_task("cells", total=n_cells, completed=n_finished)
 
-        def report(cell: Cell, accuracy: float) -> None:
-            progress.update(task, advance=1, description=f"{cell} [bold]{accuracy:.1f} %")
+        def report(cell: Any, accuracy: float | None) -> None:
+            progress.update(task, advance=1, description=f"{cell} [bold]{_percent(accuracy)}")
 
         yield report
 
@@ -44,15 +44,19 @@ def _lines(n_cells: int, n_finished: int) -> OnCell:
     started = time.perf_counter()
     done = n_finished
 
-    def report(cell: Cell, accuracy: float) -> None:
+    def report(cell: Any, accuracy: float | None) -> None:
         nonlocal done
         done += 1
         passed = time.perf_counter() - started
         left = passed / (done - n_finished) * (n_cells - done)
         print(
-            f"[{done}/{n_cells}] {passed:.0f} s, {left:.0f} s left: {cell}: {accuracy:.1f} %",
+            f"[{done}/{n_cells}] {passed:.0f} s, {left:.0f} s left: {cell}: {_percent(accuracy)}",
             file=sys.stderr,
             flush=True,
         )
 
     return report
+
+
+def _percent(accuracy: float | None) -> str:
+    return "done" if accuracy is None else f"{accuracy:.1f} %"

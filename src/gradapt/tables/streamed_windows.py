@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import pandas as pd
@@ -35,17 +35,18 @@ __all__ = ["Parts", "can_stream", "stream_windows"]
 # Reads the order column from its beginning, a part at a time.
 Parts = Callable[[], Iterator[pd.Series]]
 Values = NDArray[Any]
+Streamable = ByQuantile | ByEdges | ByValue | ByCalendar
 
 _BITS = 16
 _MISSING = -1
 
 
-def can_stream(rule: Windows) -> bool:
+def can_stream(rule: Windows) -> TypeGuard[Streamable]:
     """Whether windows of this rule can be cut in parts."""
     return isinstance(rule, ByQuantile | ByEdges | ByValue | ByCalendar)
 
 
-def stream_windows(parts: Parts, n_rows: int, rule: Windows, who: str) -> tuple[list[Window], list[str]]:
+def stream_windows(parts: Parts, n_rows: int, rule: Streamable, who: str) -> tuple[list[Window], list[str]]:
     """`cut_windows` for a column of numbers or dates that is read in parts.
 
     Parameters
@@ -53,8 +54,7 @@ def stream_windows(parts: Parts, n_rows: int, rule: Windows, who: str) -> tuple[
     parts : callable
         Gives the column anew each time it is called.
     n_rows : int
-    rule : Windows
-        One for which `can_stream` holds.
+    rule : ByQuantile, ByEdges, ByValue or ByCalendar
     who : str
         How messages call the column.
     """
@@ -144,14 +144,13 @@ class _ByKey:
         return next(str(key) for key, own in self.known.items() if own == code)
 
 
-def _coder(rule: Windows, values: Any, seen: _Seen, who: str) -> _ByStarts | _ByKey:
+def _coder(rule: Streamable, values: Any, seen: _Seen, who: str) -> _ByStarts | _ByKey:
     if isinstance(rule, ByCalendar):
         return _ByKey(rule, who)
     if isinstance(rule, ByValue):
         return _ByKey(None, who)
     if isinstance(rule, ByEdges):
         return _ByStarts(np.array(sorted({_edge(edge, seen.low, rule, who) for edge in rule.edges})))
-    assert isinstance(rule, ByQuantile)
     ranks = [seen.n_known * number // rule.n for number in range(1, rule.n)]
     return _ByStarts(np.unique(_ranked(lambda: (own for _, own in values()), ranks, seen.low)))
 
