@@ -22,6 +22,7 @@ from gradapt.theory.complexity import (
 )
 from gradapt.theory.discrepancies import discrepancy, discrepancy_bound, distance_to_last, minimising_weights
 from gradapt.theory.generalisation import NetworkConstants, PathErrors, generalisation_bound, network_bound
+from gradapt.theory.geodesic_distance import GeodesicDistance, distance_from_geodesic
 from gradapt.theory.kumar import kumar_exponential, kumar_factor, kumar_path, kumar_step
 from gradapt.theory.lipschitz import Lipschitz, Side, compose, linear_lipschitz, margin_lipschitz, spectral_product
 from gradapt.theory.measured import (
@@ -45,6 +46,7 @@ __all__ = [
     "ComparedModels",
     "FixedLength",
     "FixedShift",
+    "GeodesicDistance",
     "InputBound",
     "Kind",
     "LabelInvariance",
@@ -65,6 +67,7 @@ __all__ = [
     "compose",
     "discrepancy",
     "discrepancy_bound",
+    "distance_from_geodesic",
     "distance_to_last",
     "error_difference",
     "generalisation_bound",
