@@ -96,12 +96,7 @@ def distance_from_geodesic(
     (0.0, 1.0)
     """
     a, b = (np.asarray(part, dtype=np.float64).reshape(len(part), -1) for part in (x0, x1))
-    rows, cols = (np.asarray(part, dtype=np.int64) for part in plan[:2])
-    mass, u = np.asarray(plan[2], dtype=np.float64), np.asarray(potential, dtype=np.float64)
-    if u.shape != (len(a),) or not np.isfinite(u).all():
-        raise InputError(f"potential must hold one finite number for each of the {len(a)} samples, got shape {u.shape}")
-    if abs(mass.sum() - 1.0) > 1e-6 or (mass < 0).any():
-        raise InputError(f"the plan must have mass 1, got {mass.sum():.6g}; give the plan before cutoffs")
+    rows, cols, mass, u = _checked(plan, potential, len(a))
     costs = cdist(a, b, "sqeuclidean")
     slack = costs - u[:, None]
     v = slack.min(axis=0)
@@ -122,6 +117,18 @@ def distance_from_geodesic(
         gap,
         sqrt(lost) * spread,
     )
+
+
+def _checked(
+    plan: tuple[Any, Any, Any], potential: Any, n: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], Float, Float]:
+    rows, cols = (np.asarray(part, dtype=np.int64) for part in plan[:2])
+    mass, u = np.asarray(plan[2], dtype=np.float64), np.asarray(potential, dtype=np.float64)
+    if u.shape != (n,) or not np.isfinite(u).all():
+        raise InputError(f"potential must hold one finite number for each of the {n} samples, got shape {u.shape}")
+    if abs(mass.sum() - 1.0) > 1e-6 or (mass < 0).any():
+        raise InputError(f"the plan must have mass 1, got {mass.sum():.6g}; give the plan before cutoffs")
+    return rows, cols, mass, u
 
 
 def _apart(slack: Float, plan: tuple[NDArray[np.int64], NDArray[np.int64], Float], ends: Float, gap: float) -> float:
