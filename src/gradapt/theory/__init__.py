@@ -34,6 +34,7 @@ from gradapt.theory.measured import (
 )
 from gradapt.theory.network_lipschitz import network_lower, network_upper
 from gradapt.theory.optimal_steps import OptimalSteps, StepConstants, optimal_steps, simplified_bound, stationary_steps
+from gradapt.theory.pac_bayes import kl_upper, pac_bayes_margin
 from gradapt.theory.path_terms import PathCertificate, PathLength, path_certificate, path_length_inequality
 from gradapt.theory.shifted_error import error_difference
 from gradapt.theory.stability import naive_bound, self_training_stability
@@ -74,6 +75,7 @@ __all__ = [
     "guarantee",
     "heuristic",
     "input_bound",
+    "kl_upper",
     "kumar_exponential",
     "kumar_factor",
     "kumar_path",
@@ -94,6 +96,7 @@ __all__ = [
     "network_upper",
     "optimal_steps",
     "order",
+    "pac_bayes_margin",
     "path_certificate",
     "path_length_inequality",
     "self_training_stability",
