@@ -18,6 +18,7 @@ from gradapt.choice import (
     Judgement,
     Names,
     NeighbourInformation,
+    Runs,
     StructureHolds,
     choose,
 )
@@ -208,12 +209,31 @@ class TestNames:
     turned = (truth + 1) % 5
 
     def test_a_renamed_candidate_has_the_same_score_and_is_struck_out(self):
-        without = choose({"turned": Says(self.turned), "right": Says(self.truth)}, self.path, guards=(), cautious=False)
-        assert without.best == "turned"
-        choice = choose({"turned": Says(self.turned), "right": Says(self.truth)}, self.path, cautious=False)
+        candidates = {"turned": Says(self.turned), "right": Says(self.truth)}
+        plain = {"score": NeighbourInformation(), "cautious": False}
+        assert choose(candidates, self.path, guards=(), **plain).best == "turned"
+        choice = choose(candidates, self.path, **plain)
         assert choice.scores["turned"] == pytest.approx(choice.scores["right"])
         assert choice.best in ("right", "source")
         assert "under other names" in choice.struck["turned"]
+
+    def test_a_candidate_that_is_struck_out_is_no_witness(self, rng):
+        """One that lost a class, or is run for show alone, has the names of a poor source model on its side."""
+        noise = rng.integers(0, 5, len(self.truth))
+        said = {
+            "source": np.where(rng.random(len(noise)) < 0.4, self.turned, noise),
+            "right": self.truth,
+            "lost": np.where(self.turned == 4, 3, self.turned),
+            "shown": self.turned,
+        }
+        tables = {name: np.eye(5)[labels] for name, labels in said.items()}
+        method = Chosen({"right": Says(self.truth)})
+        runs = Runs(fitted(self.path), self.path, self.path.target, {}, "source", dict.fromkeys(said), tables)
+        runs = replace(runs, candidates=dict.fromkeys(said, Candidate(SourceOnly())))
+        alone = Names().inspect(replace(runs, adaptations=dict.fromkeys(["source", "right", "shown"])))
+        assert list(alone.struck) == ["right"]
+        found = method._inspected(runs, {"shown"})
+        assert [list(own.struck) for own in found] == [["lost"], [], []]
 
     def test_the_source_model_is_believed_where_nothing_else_is_known(self):
         choice = choose({"turned": Says(self.turned)}, self.path, cautious=False)

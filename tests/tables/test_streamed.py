@@ -248,11 +248,9 @@ def test_a_large_csv_that_is_none_is_refused(tmp_path, monkeypatch):
         open_table([tmp_path / "a.csv"])
 
 
-def test_predictions_side_by_side_come_in_order(folder, tmp_path, monkeypatch):
+def test_predictions_side_by_side_come_in_order(folder):
     from gradapt.engines import Processes
-    from gradapt.tables import predictor as predicting
 
-    monkeypatch.setattr(predicting, "_SPAN_ROWS", 90)
     settings = Settings(label="kind", order=Column("when"), windows=ByQuantile(3), method=None, n_generated=0)
     result = adapt_table(open_table([folder]), settings)
     table = open_table([folder])

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gradapt.choice.committee import Committee
 from gradapt.choice.evidence import Evidence, Findings, Guard, Judgement, paired_gains
 from gradapt.choice.guards import ClassShares, Names, StructureHolds
 from gradapt.choice.neighbours import NeighbourInformation
@@ -42,9 +43,12 @@ class Chosen:
     score : Evidence
         What candidates are ranked by.
     guards : sequence of Guard
-        What strikes candidates out.
+        What strikes candidates out, one guard after another.
     cautious : bool
         Keep the source model unless the best candidate's gain over it is above 0 with its whole interval.
+    committee : Committee, optional
+        Where other candidates cannot be told from the best one, take the mean of what they all say. By default the best
+        candidate's own model is taken.
     run_all : bool
         Run candidates that a guard struck out beforehand as well, to show what they are worth; they are not chosen.
     on_candidate : callable, optional
@@ -68,6 +72,7 @@ class Chosen:
     score: Evidence = SCORE
     guards: tuple[Guard, ...] = GUARDS
     cautious: bool = True
+    committee: Committee | None = None
     run_all: bool = False
     on_candidate: OnCandidate | None = None
     engine: Engine | None = None
@@ -96,15 +101,32 @@ class Chosen:
         given = sequence.masked()
         runs = Runs(learner, given, given.target, candidates, reference, workspace=workspace or Workspace())
         known = [guard.beforehand(runs) for guard in self.guards]
-        skipped = set() if self.run_all else {name for found in known for name in found.struck}
+        out = {name for found in known for name in found.struck}
+        skipped = set() if self.run_all else out
         keep = on_step is not None
         run_candidates(runs, skipped=skipped, on_candidate=self.on_candidate, keep_steps=keep, engine=self.engine)
-        shown = [guard.inspect(runs) for guard in self.guards]
-        choice = conclude(runs, self.score.judge(runs), [*known, *shown], self.cautious)
+        choice = conclude(runs, self.score.judge(runs), [*known, *self._inspected(runs, out)], self.cautious)
         if on_step is not None:
             for record, student in runs.steps[choice.best]:
                 on_step(record, student)
-        return replace(runs.adaptations[choice.best], choice=choice)
+        adaptation = runs.adaptations[choice.best]
+        if self.committee is not None and choice.best != reference:
+            left = [name for name in runs.names if name not in choice.struck]
+            members = self.committee.members(runs, self.score, choice.scores, left, choice.best)
+            if members:
+                sentence = f"{choice.sentence}; {self.committee.in_words(members)}"
+                choice = replace(choice, sentence=sentence, members=members)
+                adaptation = replace(adaptation, learner=self.committee.model(runs, members))
+        return replace(adaptation, choice=choice)
+
+    def _inspected(self, runs: Runs, out: set[Hashable]) -> list[Findings]:
+        """What the guards find, one after another: who is struck out is no witness against others."""
+        found = []
+        for guard in self.guards:
+            left = {name: own for name, own in runs.adaptations.items() if name not in out or name == runs.reference}
+            found.append(guard.inspect(replace(runs, adaptations=left)))
+            out = out | set(found[-1].struck)
+        return found
 
 
 def choose(

@@ -91,7 +91,11 @@ def launch(
         return Finished(0, len(cells), {}, store)
     failures: dict[Any, Failure] = {}
     n_run = 0
-    with _owner(store) as owner, RunLog(store, owner).started(command, engine.words, cells, len(finished)) as log:
+    with (
+        store.held(),
+        _owner(store) as owner,
+        RunLog(store, owner).started(command, engine.words, cells, len(finished)) as log,
+    ):
         todo = _Todo(store, owner, workload, on_cell, missing)
         with closing(engine.run(todo.batches())) as outcomes:  # type: ignore[type-var]
             for outcome in outcomes:

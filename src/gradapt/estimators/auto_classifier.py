@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradapt.choice import Choice, Chosen, standard_candidates
+from gradapt.choice import Choice, Chosen, Committee, standard_candidates
 from gradapt.estimators.adapted import AdaptedClassifier
 from gradapt.methods import Method, OnStep
 from gradapt.trust import Gate
@@ -68,4 +68,6 @@ class AutoAdaptedClassifier(AdaptedClassifier):
 
     def _default_method(self) -> Method:
         networks = hasattr(self.estimator, "make_learner")
-        return Chosen(standard_candidates(networks=networks, max_samples=self.max_samples))
+        candidates = standard_candidates(networks=networks, max_samples=self.max_samples)
+        # A network that is trained again comes out otherwise; most other classifiers do not.
+        return Chosen(candidates, committee=Committee() if networks else None)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gradapt.choice import Candidate, Choice, Chosen
+from gradapt.choice import Candidate, Choice, Chosen, Committee
 from gradapt.choice.runs import ends_isometry
 from gradapt.choice.standard import MIXUP
 from gradapt.domains import DomainSequence
@@ -129,14 +129,16 @@ class FrontierRun:
             since[0] = time.perf_counter()
 
         candidates = frontier_candidates(cell, chosen, self.known)
-        method = Chosen(candidates, run_all=True, on_candidate=note)
-        choice: Choice = method.adapt(learner, sequence, None, workspace).choice
+        method = Chosen(candidates, committee=Committee(), run_all=True, on_candidate=note)
+        adaptation = method.adapt(learner, sequence, None, workspace)
+        choice: Choice = adaptation.choice
         self.found["seconds_chosen"] = time.perf_counter() - since[0]
-        for side in ("transductive", "heldout"):
-            self.found[f"{side}_chosen"] = self.found[f"{side}_last"] = self.found[f"{side}_{choice.best}"]
+        for side, value in self.measure(adaptation.learner).items():
+            self.found[f"{side}_chosen"] = self.found[f"{side}_last"] = value
         self.found |= {f"score_{name}": score for name, score in choice.scores.items()}
         return self.found | {
             "choice": str(choice.best),
+            "members": {str(name): weight for name, weight in choice.members.items()},
             "sentence": choice.sentence,
             "isometry": str(self.known.get("isometry", "")),
             "struck": {str(name): why for name, why in choice.struck.items()},

@@ -155,7 +155,8 @@ def _with_estimate(result: Result) -> Iterator[pd.DataFrame]:
     predictions = result.predictions
     for frame in [predictions] if isinstance(predictions, pd.DataFrame) else predictions.frames():
         yield frame.assign(
-            estimated_accuracy=estimate.value,
+            # Where nothing can be estimated no number is written, only that it is so.
+            estimated_accuracy=estimate.value if estimate.estimable else float("nan"),
             estimated_accuracy_low=estimate.low,
             estimated_accuracy_high=estimate.high,
             estimated_accuracy_reliable=estimate.reliable,

@@ -66,6 +66,9 @@ class ImageTable:
     def parts(self, name: str) -> Iterator[pd.Series]:
         yield self.about[name]
 
+    def spans(self) -> list[int]:
+        return FrameTable(self.pixels, self.files).spans()
+
     def batches(self, rows: NDArray[np.int64] | None, names: Sequence[str]) -> Iterator[tuple[NDArray[np.int64], Any]]:
         yield from FrameTable(self.pixels, self.files).batches(rows, names)
 

@@ -32,7 +32,7 @@ from gradapt.tables.predictor import Predictor
 from gradapt.tables.read import Table, table_of
 from gradapt.tables.settings import Settings
 from gradapt.tables.spool import Spooled, collected
-from gradapt.trust import Decision, assess
+from gradapt.trust import Decision, assess, unanswered
 
 __all__ = ["Result", "adapt_checked", "adapt_frame", "adapt_table"]
 
@@ -190,7 +190,8 @@ def _decision(checked: Checked, adaptation: Adaptation, choice: Choice, students
         if not isinstance(choice, RemedyChoice):
             return checked.decision
         before = choice.measured[0] if choice.measured else checked.decision.before
-        return replace(checked.decision, before=before, reasons=(choice.sentence,))
+        reasons = (choice.sentence, *unanswered(checked.decision.verdict, 0))
+        return replace(checked.decision, before=before, reasons=reasons)
     decision = assess(
         checked.view,
         checked.source,
@@ -214,7 +215,9 @@ def _adapted(
 ) -> tuple[Adaptation, dict[int, Learner], dict[str, Learner]]:
     """The adaptation, the model after each given window by its number, and that of each remedy by its name."""
     training, last = checked.prepared.training, checked.view.last
-    steps = [step.ratio for step in checked.decision.verdict.steps if np.isfinite(step.ratio)]
+    # The worst class decides: a number that suits a typical one leaves it behind.
+    ratios = [step.largest_ratio for step in checked.decision.verdict.steps]
+    steps = [ratio for ratio in ratios if np.isfinite(ratio)]
     columns = checked.table.image_shape is None and not is_network(checked.source.estimator)
     method = checked.settings.method_for(max(steps, default=1.0), columns=columns)
     total, done = len(table_remedies()) + 4 if labelled is not None else _n_steps(method, last, checked), 0

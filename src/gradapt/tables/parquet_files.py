@@ -86,6 +86,16 @@ class ParquetTable:
         with pq.ParquetFile(path) as file:
             return file.schema_arrow
 
+    def spans(self) -> list[int]:
+        import pyarrow.parquet as pq
+
+        found = [0]
+        for path in self.paths:
+            with pq.ParquetFile(path) as file:
+                for group in range(file.num_row_groups):
+                    found.append(found[-1] + file.metadata.row_group(group).num_rows)
+        return found
+
     def batches(self, rows: NDArray[np.int64] | None, names: Sequence[str]) -> Iterator[tuple[NDArray[np.int64], Any]]:
         import pyarrow as pa
         import pyarrow.parquet as pq

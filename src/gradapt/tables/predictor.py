@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,6 @@ from gradapt.tables.preprocess import as_matrix
 from gradapt.tables.read import Table
 
 __all__ = ["Predictor"]
-
-
-# Rows that a worker predicts at a time.
-_SPAN_ROWS = 1 << 19
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,8 +130,7 @@ class Predictor:
         self, table: Table, rows: NDArray[np.int64] | None, engine: Any
     ) -> Iterator[tuple[pd.DataFrame, Gaps]]:
         spans = []
-        for start in range(0, table.n_rows, _SPAN_ROWS):
-            stop = min(start + _SPAN_ROWS, table.n_rows)
+        for start, stop in pairwise(table.spans()):
             own = np.arange(start, stop) if rows is None else rows[slice(*np.searchsorted(rows, [start, stop]))]
             spans += [(start, own)] if len(own) else []
         done: dict[int, list[tuple[pd.DataFrame, Gaps]]] = {}

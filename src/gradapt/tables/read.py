@@ -85,6 +85,10 @@ class Table(Protocol):
         """A column from its beginning, a part at a time."""
         ...
 
+    def spans(self) -> list[int]:
+        """First rows of the pieces that are best read at once, and the number of rows behind them."""
+        ...
+
     def batches(self, rows: NDArray[np.int64] | None, names: Sequence[str]) -> Iterator[tuple[NDArray[np.int64], Any]]:
         """Frames with the given rows (ascending; None: all) and columns, a batch at a time, with their row numbers."""
         ...
@@ -118,6 +122,9 @@ class FrameTable:
 
     def parts(self, name: str) -> Iterator[pd.Series]:
         yield self.frame[name]
+
+    def spans(self) -> list[int]:
+        return [*range(0, self.n_rows, BATCH_ROWS), self.n_rows]
 
     def batches(self, rows: NDArray[np.int64] | None, names: Sequence[str]) -> Iterator[tuple[NDArray[np.int64], Any]]:
         rows = np.arange(self.n_rows) if rows is None else rows

@@ -4,7 +4,7 @@ from gradapt.trust.diagnosis.alignment_fit import aligned_overlap, alignment_obj
 from gradapt.trust.diagnosis.drift_kind import diagnose_drift
 from gradapt.trust.diagnosis.findings import Diagnosis, Drift
 from gradapt.trust.diagnosis.proportion_fit import ProportionFit, fit_proportions
-from gradapt.trust.diagnosis.two_sample import FeatureShift, feature_shifts, holm
+from gradapt.trust.diagnosis.two_sample import FeatureShift, feature_shifts
 
 __all__ = [
     "Diagnosis",
@@ -16,6 +16,5 @@ __all__ = [
     "diagnose_drift",
     "feature_shifts",
     "fit_proportions",
-    "holm",
     "raw_overlap",
 ]
