@@ -5,6 +5,7 @@ import time
 from contextlib import closing
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 
 from gradapt.engines import (
@@ -216,3 +217,27 @@ def test_a_workspace_finds_its_own_again_in_another_process():
     kept = again.coupled(there, transport)
     assert kept is again.coupled(there, transport)
     assert (kept.plans[0].cols == plans.plans[0].cols).all()
+
+
+class Widening:
+    """An encoder whose features are larger than the samples, or smaller."""
+
+    def __init__(self, width):
+        self.width = width
+
+    def encode(self, samples):
+        return np.repeat(samples, self.width, axis=1)[:, : self.width]
+
+
+def test_features_that_are_larger_than_the_samples_are_not_sent():
+    import pickle
+
+    from gradapt.datasets.toy import moving_gaussians
+
+    sequence = moving_gaussians((0, 1), n_samples=50)
+    sizes = {}
+    for width in (1, 40):
+        work = Workspace()
+        work.encoded(Widening(width), sequence)
+        sizes[width] = len(pickle.dumps(work))
+    assert sizes[1] > 1000 > sizes[40]

@@ -55,7 +55,7 @@ class Ray:
     workers: int | None = None
     address: str | None = None
     gpus: float | None = None
-    object_store: int = 200
+    object_store: int = 512
 
     def __post_init__(self) -> None:
         if self.workers is not None and self.workers < 1:

@@ -39,9 +39,12 @@ class Workspace:
         self._coupled: dict[Hashable, tuple[DomainSequence, Transport, Coupled]] = {}
 
     def __getstate__(self) -> dict[str, Any]:
+        # Features that are larger than what they were made of are made anew there: that is faster than to send them.
+        encoded = [own for own in self._encoded.values() if _bytes(own[2]) <= _bytes(own[1])]
+        gone = {id(own[2]) for own in self._encoded.values()} - {id(own[2]) for own in encoded}
+        coupled = [own for own in self._coupled.values() if not any(id(domain) in gone for domain in own[0])]
         # In another process everything has another identity.
-        kept = list(self._encoded.values()), list(self._coupled.values())
-        return {"max_bytes": self.max_bytes, "kept": kept}
+        return {"max_bytes": self.max_bytes, "kept": (encoded, coupled)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.max_bytes = state["max_bytes"]
