@@ -12,7 +12,7 @@ import pytest
 import torch
 from sklearn.metrics import pairwise_distances
 
-from gradapt.engines import failed_cells, launch
+from gradapt.engines import Processes, Ray, Serial, failed_cells, launch
 from gradapt.errors import SolverError
 from gradapt.paper import Cell, Launch, Options, Store, make_table, run_cells, run_tables, settings
 from gradapt.paper.bench import Bench
@@ -76,6 +76,17 @@ def test_processes_share_the_store(data, tmp_path):
     seen = []
     run_cells(cells, Store(tmp_path / "s.sqlite"), device="cpu", jobs=2, on_cell=lambda cell, _: seen.append(cell))
     assert sorted(seen) == sorted(cells)
+
+
+@pytest.mark.slow
+def test_every_engine_gives_the_same_cells(data, tmp_path):
+    cells = table_cells("covtype", seeds=1, given=[0], generated=[0, 1], n_samples=60)
+    found = []
+    for number, engine in enumerate((Serial(), Processes(2), Ray(1))):
+        store = Store(tmp_path / f"{number}.sqlite")
+        assert run_cells(cells, store, device="cpu", engine=engine) == len(cells)
+        found.append({cell: without_time(result) for cell, result in store.results(cells).items()})
+    assert found[0] == found[1] == found[2]
 
 
 @pytest.mark.slow
