@@ -15,12 +15,16 @@ import pytest
 from gradapt.engines import Store, failed_cells, launch, run_states
 from gradapt.engines.toy_cells import ToyWork, toy_grid
 
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="looks at /proc")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(900),
+    pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="looks at /proc"),
+]
 
 FAULTY = Path(__file__).with_name("faulty.py")
 CELLS = toy_grid(4, 5)
 ENGINES = ["serial", "processes", "ray"]
-PATIENCE = 120
+PATIENCE = 250
 
 
 class Run:
@@ -121,8 +125,9 @@ def test_a_worker_is_killed(run, engine):
     code, out, lines = run.finish(process)
     run.clock("worker killed -9", engine, time.monotonic() - started)
     assert (code, out) == (0, "20 run\n"), lines
-    assert len(lines) == 1
-    assert "a worker was ended from outside" in lines[0]
+    # None where it was between two cells; a second one where another waited for what it was preparing.
+    assert len(lines) <= 2
+    assert all("another one takes over" in line for line in lines)
 
 
 @pytest.mark.parametrize("engine", ["processes", "ray"])
@@ -143,7 +148,7 @@ def test_a_node_is_removed(run):
     code, out, lines = run.finish(run.start("ray", "--seconds", "0.3", "--remove-node-at", "4"))
     run.clock("node removed", "ray", time.monotonic() - started)
     assert (code, out) == (0, "20 run\n"), lines
-    assert len(lines) in (0, 1, 2)
+    assert len(lines) <= 3
     assert all("another one takes over" in line for line in lines)
 
 

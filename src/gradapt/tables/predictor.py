@@ -129,12 +129,12 @@ class Predictor:
     def _side_by_side(
         self, table: Table, rows: NDArray[np.int64] | None, engine: Any
     ) -> Iterator[tuple[pd.DataFrame, Gaps]]:
-        spans = []
+        spans: list[tuple[int, int, NDArray[np.int64] | None]] = []
         for start, stop in pairwise(table.spans()):
-            own = np.arange(start, stop) if rows is None else rows[slice(*np.searchsorted(rows, [start, stop]))]
-            spans += [(start, own)] if len(own) else []
+            own = None if rows is None else rows[slice(*np.searchsorted(rows, [start, stop]))]
+            spans += [(start, stop, own)] if own is None or len(own) else []
         done: dict[int, list[tuple[pd.DataFrame, Gaps]]] = {}
-        left = [start for start, _ in spans]
+        left = [start for start, *_ in spans]
         for outcome in engine.run(iter([Batch(_PredictWork(self, table), tuple(spans))])):
             if outcome.failure is not None:
                 error = InputError if outcome.failure.refused else SolverError
@@ -169,6 +169,7 @@ class _PredictWork:
     def prepare(self, tasks: tuple[Any, ...], scratch: dict[str, Any]) -> None:
         """Nothing is shared but this."""
 
-    def run(self, shared: None, task: tuple[int, NDArray[np.int64]]) -> list[tuple[pd.DataFrame, Gaps]]:
-        """Predictions of one span."""
-        return list(self.predictor.batches(self.table, task[1]))
+    def run(self, shared: None, task: tuple[int, int, NDArray[np.int64] | None]) -> list[tuple[pd.DataFrame, Gaps]]:
+        """Predictions of one span, or of some rows of it."""
+        start, stop, rows = task
+        return list(self.predictor.batches(self.table, np.arange(start, stop) if rows is None else rows))
