@@ -49,7 +49,7 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
     from gradapt.report.page import build_page
     from gradapt.tables import adapt_checked, check_summary, check_table, open_table, save_run, summarise
     from gradapt.tables.folder import check_target
-    from gradapt.tables.labelled_rows import read_labelled
+    from gradapt.tables.labelled_rows import labels_in_table, read_labelled
 
     check_target(chosen.out, chosen.force)
     if chosen.mlflow is not None:
@@ -60,7 +60,9 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
         checked = check_table(open_table(chosen.tables), settings, progress)
     if not chosen.as_json:
         print(check_text(check_summary(checked)), flush=True)
-    labelled = None if chosen.labels is None else read_labelled(chosen.labels, checked)
+    labelled = labels_in_table(checked) if checked.prepared.target_labels else None
+    if chosen.labels is not None:
+        labelled = read_labelled(chosen.labels, checked)
     with stages() as progress:
         result = adapt_checked(checked, progress, labelled, every_candidate=chosen.candidates)
         progress("write", 0, 1)
@@ -99,6 +101,8 @@ def _text(summary: dict[str, Any], out: Path) -> str:
         other = summary["remedies"]["runner_up"]
         between = "" if other is None else f" between {summary['remedies']['best']} and {other}"
         lines.append(f"labels of some rows would settle more{between}: gradapt label {out} --budget 50 -o rows.csv")
-    lines.append(f"kept: {summary['kept']} model; {summary['kept_reason']}")
+    own = summary["config"]["in_use"]
+    kept = f"the model in use, {own}, untouched" if own and summary["kept"] == "source" else f"{summary['kept']} model"
+    lines.append(f"kept: {kept}; {summary['kept_reason']}")
     lines.append(f"report: {out / 'report.html'}")
     return "\n".join(printable(line) for block in lines for line in block.split("\n"))

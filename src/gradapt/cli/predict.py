@@ -23,6 +23,11 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "tables", nargs="+", type=Path, metavar="NEW", help="CSV or Parquet files with the same columns"
     )
+    parser.add_argument(
+        "--old-model",
+        metavar="PATH.py:NAME",
+        help="the model in use, where the run kept it and it is Python code; the file is run",
+    )
     parser.add_argument("--out", "-o", type=output_path, required=True, help="Parquet or CSV file to write")
     parser.add_argument(
         "--raw-text",
@@ -39,9 +44,10 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
     from gradapt.tables.checked import recorded
     from gradapt.tables.csv_file import without_formulas
     from gradapt.tables.folder import check_predictions_path, write_predictions
+    from gradapt.tables.own_model import own_model
 
     check_predictions_path(chosen.out)
-    predictor = load_run(chosen.run).predictor
+    predictor = load_run(chosen.run, None if chosen.old_model is None else own_model(chosen.old_model)).predictor
     table = open_table(chosen.tables)
     with recorded() as messages:
         predictions = predictor.predict_table(table)

@@ -16,6 +16,7 @@ from gradapt.errors import AdaptationWarning, InputError
 from gradapt.learners import as_learner
 from gradapt.tables.columns import ColumnPlan, Kind, conform
 from gradapt.tables.gaps import Gaps, find_gaps
+from gradapt.tables.own_model import OwnModel, label_codes
 from gradapt.tables.preprocess import as_matrix
 from gradapt.tables.read import Table
 
@@ -34,12 +35,15 @@ class Predictor:
         Trained on preprocessed features.
     boolean : bool
         Whether classes 1 and 0 stand for true and false.
+    own : OwnModel or None
+        The model that somebody had in use, where it was kept: it answers for itself.
     """
 
     plans: tuple[ColumnPlan, ...]
     preprocessing: Any
     model: Any
     boolean: bool = False
+    own: OwnModel | None = None
 
     @property
     def columns(self) -> list[str]:
@@ -83,6 +87,8 @@ class Predictor:
             The rows are some that the model was trained on: gaps were filled there as well, and are no surprise.
         """
         chosen = np.arange(table.n_rows) if rows is None else rows
+        if self.own is not None:
+            return self._own_answers(self.own, table, chosen)
         known = table.features()
         if set(self.columns) - set(known):
             conform(pd.DataFrame(columns=known), self.plans)
@@ -103,6 +109,25 @@ class Predictor:
             warnings.warn(sentence, AdaptationWarning, stacklevel=2)
         whole = parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
         return whole.assign(imputed_columns=np.concatenate(gaps.filled))
+
+    def _own_answers(self, own: OwnModel, table: Table, rows: NDArray[np.int64]) -> pd.DataFrame:
+        """What the model in use says, as labels where these are known; it tells no probability."""
+        if len(rows) == 0:
+            raise InputError("the table has no rows; there is nothing to predict")
+        words = own.words(table, rows, self.columns, label="")
+        classes = np.asarray(self.model.classes_)
+        codes = label_codes(words, classes.tolist(), self.boolean)
+        said: Any = words
+        if (codes >= 0).all():
+            said = classes[codes].astype(bool) if self.boolean else classes[codes]
+        return pd.DataFrame(
+            {
+                "row": rows,
+                "prediction": said,
+                "predicted_probability": np.nan,
+                "imputed_columns": np.zeros(len(rows), int),
+            }
+        )
 
     def _read(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, Gaps]:
         conformed = conform(frame, self.plans)
