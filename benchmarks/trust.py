@@ -261,22 +261,34 @@ def one_path(case: str, n_steps: int, n: int, seed: int) -> dict[str, Any]:
     }
 
 
-def calibration(n_seeds: int, first: int, cells: Iterable[tuple[str, int, int]], minutes: float) -> dict[str, Any]:
-    """False alarms of the verdict and coverage of the estimates, over drawn paths: (case, T, n) of each cell."""
+def calibration(
+    n_seeds: int, first: int, cells: Iterable[tuple[str, int, int]], minutes: float, drawn: Path | None = None
+) -> dict[str, Any]:
+    """False alarms of the verdict and coverage of the estimates, over drawn paths: (case, T, n) of each cell.
+
+    ``drawn`` keeps every path as a line of JSON; what is there already is not drawn again.
+    """
     import warnings
 
     from threadpoolctl import threadpool_limits
 
     warnings.simplefilter("ignore")
+    lines = drawn.read_text().splitlines() if drawn is not None and drawn.exists() else []
+    known = {(run["case"], run["T"], run["n"], run["seed"]): run for run in map(json.loads, lines)}
     table: dict[str, Any] = {}
     started = time.perf_counter()
     for case, n_steps, n in cells:
         runs = []
         with threadpool_limits(limits=1):
             for seed in range(first, first + n_seeds):
-                if time.perf_counter() - started > 60.0 * minutes:
-                    break
-                runs.append(one_path(case, n_steps, n, seed))
+                run = known.get((case, n_steps, n, seed))
+                if run is None and time.perf_counter() - started <= 60.0 * minutes:
+                    found = one_path(case, n_steps, n, seed)
+                    run = {"case": case, "T": n_steps, "n": n, "seed": seed, **found}
+                    if drawn is not None:
+                        with drawn.open("a") as file:
+                            file.write(json.dumps(run) + "\n")
+                runs += [] if run is None else [run]
         if runs:
             name = f"{case}, T = {n_steps}, n = {n}"
             table[name] = {"case": case, "T": n_steps, "n": n, **calibrated(runs)}
@@ -367,6 +379,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("table", choices=["verdicts", "accuracy", "calibration", "pictures"])
     parser.add_argument("--results", help="folder for trust-calibration.json and .md")
+    parser.add_argument("--drawn", type=Path, help="file of drawn paths, to go on from where a run was stopped")
     parser.add_argument("--minutes", type=float, default=60.0, help="calibration stops drawing after so long")
     parser.add_argument("--seeds", type=int)
     parser.add_argument("--first-seed", type=int, default=0)
@@ -384,7 +397,7 @@ def main() -> None:
             for t in arguments.lengths or LENGTHS
             for case in arguments.cases or CASES
         ]
-        result = calibration(arguments.seeds or 200, arguments.first_seed, cells, arguments.minutes)
+        result = calibration(arguments.seeds or 200, arguments.first_seed, cells, arguments.minutes, arguments.drawn)
         if arguments.results:
             folder = Path(arguments.results)
             known = folder / "trust-calibration.json"

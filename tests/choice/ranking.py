@@ -66,7 +66,7 @@ def sequence_of(case, seed, n):
         order = rng.permutation(len(whole[0]))
         return DomainSequence([_flat(d, order[place * n : (place + 1) * n]) for place, d in enumerate(whole)])
     make = {"color": datasets.color_mnist, "portraits": datasets.portraits, "covtype": datasets.covtype}[kind]
-    whole = make(0, seed=seed, download=False)
+    whole = make(int(more[0]) if more else 0, seed=seed, download=False)  # portraits, or portraits:2 with two given
     return DomainSequence([_flat(domain, rng.permutation(len(domain))[:n]) for domain in whole])
 
 

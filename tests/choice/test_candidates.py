@@ -208,9 +208,10 @@ class TestNames:
     turned = (truth + 1) % 5
 
     def test_a_renamed_candidate_has_the_same_score_and_is_struck_out(self):
-        without = choose({"turned": Says(self.turned), "right": Says(self.truth)}, self.path, guards=(), cautious=False)
-        assert without.best == "turned"
-        choice = choose({"turned": Says(self.turned), "right": Says(self.truth)}, self.path, cautious=False)
+        candidates = {"turned": Says(self.turned), "right": Says(self.truth)}
+        plain = {"score": NeighbourInformation(), "cautious": False}
+        assert choose(candidates, self.path, guards=(), **plain).best == "turned"
+        choice = choose(candidates, self.path, **plain)
         assert choice.scores["turned"] == pytest.approx(choice.scores["right"])
         assert choice.best in ("right", "source")
         assert "under other names" in choice.struck["turned"]

@@ -280,3 +280,32 @@ def test_skada_arrays_become_a_path():
     assert path.target.labels is None
     with pytest.raises(InputError, match="positive and negative"):
         from_skada(X, y, np.abs(sample_domain))
+
+
+def four_of_ten_classes_move(n=100):
+    """Ten classes in a row of the plane; in the second year four of them move by three quarters of their spacing."""
+    rng = np.random.default_rng(0)
+    frames = []
+    for year in (0, 1):
+        kind = np.repeat(np.arange(10), n // 2)
+        x = rng.normal(size=(len(kind), 2)) * 0.15 + np.outer(kind, [2.0, 0.0])
+        x[kind < 4] += 1.5 * year * np.array([0.0, 1.0])
+        frames.append(pd.DataFrame(x, columns=["u", "v"]).assign(kind=kind, year=year))
+    return pd.concat(frames)
+
+
+def test_the_worst_class_decides_how_many_domains_a_huge_table_gets(monkeypatch):
+    asked = []
+    whole = Settings.method_for
+
+    def watched(self, largest_ratio, **options):
+        asked.append(largest_ratio)
+        return whole(self, largest_ratio, **options)
+
+    monkeypatch.setattr(Settings, "method_for", watched)
+    done = adapt_frame(
+        four_of_ten_classes_move(), Settings(label="kind", order=Column("year"), method=ChosenGOAT(candidates=(0,)))
+    )
+    (step,) = done.checked.decision.verdict.steps
+    assert step.worst_ratio > step.ratio + 0.5
+    assert asked == [step.worst_ratio]

@@ -98,6 +98,8 @@ def test_constant_samples_are_the_same():
 def test_holm_by_hand():
     assert holm(np.array([0.04, 0.01, 0.03])).tolist() == pytest.approx([0.06, 0.03, 0.06])
     assert holm(np.array([0.9])).tolist() == [0.9]
+    assert holm(np.array([0.01, 0.02, 0.03, 0.5])).tolist() == pytest.approx([0.04, 0.06, 0.06, 0.5])
+    assert holm(np.ones(3)).tolist() == [1, 1, 1]
 
 
 def test_mixture_shares_of_three_classes():

@@ -113,9 +113,11 @@ def test_a_verdict_that_asks_for_domains_and_gets_none_says_so():
     without = Gate().decide(jump, source, adapted)
     assert without.verdict.advice is Advice.GENERATE
     assert "the check asks for domains generated between 0 -> 2, and none was generated" in without.reasons
-    assert not any(
-        "none was generated" in reason for reason in Gate().decide(jump, source, adapted, n_generated=2).reasons
-    )
+    # The sentence is what the command line, the report and the classifiers tell.
+    assert "none was generated" in without.sentence
+    assert without.sentence.endswith(f"the {without.kept} model is kept")
+    assert "none was generated" not in Gate().decide(jump, source, adapted, n_generated=2).sentence
+    assert "none was generated" not in Gate().decide(jump, source).sentence, "nobody adapted anything"
 
 
 def test_the_veto_reaches_every_gate():

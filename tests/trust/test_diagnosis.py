@@ -17,7 +17,6 @@ from gradapt.trust.diagnosis import (
     diagnose_drift,
     feature_shifts,
     fit_proportions,
-    holm,
     raw_overlap,
 )
 from gradapt.trust.diagnosis.two_sample import chance_of
@@ -63,12 +62,6 @@ def test_flags_are_counted_and_measurements_compared(rng):
     assert "spread x 2" in scale.sentence or "spread x 1.9" in scale.sentence
     assert not constant.moved
     assert constant.sentence == "constant: 0 % of the rows differ" or "spread" in constant.sentence
-
-
-def test_holm_is_no_less_strict_than_it_should_be():
-    chances = np.array([0.01, 0.02, 0.03, 0.5])
-    assert holm(chances).tolist() == pytest.approx([0.04, 0.06, 0.06, 0.5])
-    assert holm(np.ones(3)).tolist() == [1, 1, 1]
 
 
 def test_the_joint_test_sees_what_no_feature_shows(rng):

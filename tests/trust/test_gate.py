@@ -47,6 +47,13 @@ def test_through_fit_with_sample_domain():
     assert classifier.decision_.before.method == "carried labels"
 
 
+def test_a_kept_model_says_that_no_domain_was_generated_where_the_check_asks_for_some():
+    jump = moving_gaussians((0, 2.0))
+    classifier = GOATClassifier(LogisticRegression(), n_generated=0, gate=Gate(keep=Keep.ADAPTED))
+    with pytest.warns(AdaptationWarning, match="none was generated; the adapted model is kept"):
+        classifier.fit_path(jump)
+
+
 def test_the_decision_knows_how_many_domains_were_generated():
     jump = moving_gaussians((0, 2.0))
     for number in (0, 3):

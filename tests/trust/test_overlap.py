@@ -129,10 +129,26 @@ def test_check_marks_what_is_not_reliable():
     X, y, year = jump().as_samples()
     table = pd.DataFrame(X, columns=["u", "v"]).assign(kind=y, year=year)
     text = check_text(check_summary(check_frame(table, Settings(label="kind", order=Column("year")))))
-    assert "(0?100)" in text
+    assert "? (0?100)" in text
+    assert "old model: accuracy cannot be estimated" in text
     assert "not reliable)" in text
     assert "label 97 rows" in text
     calm = jump(0.0).as_samples()
     near = pd.DataFrame(calm[0], columns=["u", "v"]).assign(kind=calm[1], year=calm[2])
     quiet = check_text(check_summary(check_frame(near, Settings(label="kind", order=Column("year")))))
     assert "not reliable)" not in quiet
+    assert "cannot be estimated" not in quiet
+
+
+def test_the_predictions_file_holds_no_number_without_overlap(tmp_path):
+    pd = pytest.importorskip("pandas")
+    from gradapt.tables import Column, Settings, adapt_frame, save_run, summarise
+
+    X, y, year = jump().as_samples()
+    table = pd.DataFrame(X, columns=["u", "v"]).assign(kind=y, year=year)
+    result = adapt_frame(table, Settings(label="kind", order=Column("year"), n_generated=1))
+    assert not result.decision.estimate.estimable
+    save_run(result, summarise(result), tmp_path / "RUN")
+    written = pd.read_parquet(tmp_path / "RUN" / "predictions.parquet")
+    assert written["estimated_accuracy"].isna().all()
+    assert not written["estimated_accuracy_reliable"].any()

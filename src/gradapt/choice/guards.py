@@ -14,6 +14,7 @@ from scipy.optimize import linear_sum_assignment
 from gradapt.checks import check_weights
 from gradapt.choice.class_distances import ClassMoments, share_better_as_named
 from gradapt.choice.evidence import Findings
+from gradapt.choice.neighbours import NeighbourInformation, most_frequent
 from gradapt.choice.runs import Runs
 from gradapt.errors import InputError
 from gradapt.methods.class_shares import class_shares, lost_shares
@@ -82,8 +83,9 @@ class Names:
     Neighbours and shares of classes do not change when classes are renamed. Two candidates that agree on most rows
     once the classes of one are renamed, and on clearly fewer as they are, contradict each other. Where the drift may
     be an isometry (`Candidate.isometry`), the names that keep the source's distances between classes are believed.
-    Where it is not, or the distances leave it open, the one that agrees with the source model on clearly more rows is
-    believed. Where that leaves it open too both stay, with a caution.
+    Where it is not, or the distances leave it open, the one that agrees on clearly more rows with the source model is
+    believed, or with labels that neighbours pass on along the given domains where there are some. Where that leaves it
+    open too both stay, with a caution.
 
     Parameters
     ----------
@@ -133,11 +135,15 @@ def _by_distances(runs: Runs, one: Hashable, other: Hashable, names: NDArray[np.
 
 
 def _by_source(runs: Runs, one: Hashable, other: Hashable, weights: NDArray[np.float64]) -> Hashable | None:
-    """The candidate that agrees with the source model on clearly fewer rows; None where neither does."""
-    anchor = runs.labels(runs.reference)
-    gain = (runs.labels(one) == anchor).astype(np.float64) - (runs.labels(other) == anchor)
-    mean = float(weights @ gain)
-    error = float(np.sqrt(np.square(weights) @ np.square(gain - mean)))
+    """The candidate that agrees with what comes from the source on clearly fewer rows; None where neither does."""
+    rows, anchor = np.arange(len(weights)), runs.labels(runs.reference)
+    if len(runs.sequence) > 2:
+        rows, around = NeighbourInformation().along(runs)
+        anchor = most_frequent(around)
+    mass = weights[rows] / weights[rows].sum()
+    gain = (runs.labels(one)[rows] == anchor).astype(np.float64) - (runs.labels(other)[rows] == anchor)
+    mean = float(mass @ gain)
+    error = float(np.sqrt(np.square(mass) @ np.square(gain - mean)))
     if abs(mean) <= _CLEAR * error:
         return None
     return other if mean > 0 else one

@@ -20,7 +20,14 @@ from gradapt.transport.kernels.arrays import as_double, beside, smallest, to_num
 from gradapt.transport.problem.problem import Problem
 from gradapt.transport.problem.reductions import groups
 
-__all__ = ["NeighbourInformation", "nearest_neighbours", "shared_information", "standardised"]
+__all__ = [
+    "NeighbourInformation",
+    "most_frequent",
+    "named_information",
+    "nearest_neighbours",
+    "shared_information",
+    "standardised",
+]
 
 
 @dataclass(frozen=True)
@@ -44,8 +51,9 @@ class NeighbourInformation:
         Use what the labelled source knows, in three ways. The information counts up to that of the true labels of the
         source about their neighbours: a labelling that is smoother than the truth is no better. It is multiplied by the
         share of the rows that need not change class for the target to have the source's class proportions. The
-        information between a row's label and the true labels of its nearest neighbours in the source is added, each
-        domain standardised by itself.
+        information between a row's label and the labels of its nearest neighbours in the source is added, or taken
+        away where they agree on fewer rows than by chance. Along given domains most neighbours in the one before
+        decide on a label, from the source on. For this each domain is standardised by itself.
 
     Examples
     --------
@@ -70,7 +78,7 @@ class NeighbourInformation:
 
     def judge(self, runs: Runs) -> Judgement:
         space = _Space.of(runs, self.feature_space)
-        points, rows, weights = self._distinct(space.target, self.max_rows)
+        points, rows, weights = self._distinct(space.domains[-1], self.max_rows)
         around = nearest_neighbours(self._scaled(points), self.n_neighbours)
         k = len(runs.learner.classes)
         labels = {name: runs.labels(name)[rows] for name in runs.names}
@@ -85,6 +93,17 @@ class NeighbourInformation:
         )
         return Judgement(own, weights, words, rows)
 
+    def along(self, runs: Runs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Rows of the target, and labels of their nearest neighbours in the domain before it.
+
+        The source has its own labels; in a given domain each row has the one that most of its neighbours in the domain
+        before have.
+        """
+        space = _Space.of(runs, self.feature_space)
+        points, rows, _ = self._distinct(space.domains[-1], self.max_rows)
+        there, chosen, _ = self._distinct(space.domains[0], points.shape[0])
+        return rows, self._along(space, points, there, runs.sequence.source.codes(runs.learner.classes)[chosen])
+
     def _with_source(
         self,
         runs: Runs,
@@ -97,20 +116,31 @@ class NeighbourInformation:
         """The same, held against the labelled source."""
         k = len(runs.learner.classes)
         # As many rows as of the target: neighbours are nearer where there are more of them.
-        there, chosen, mass = self._distinct(space.source, points.shape[0])
+        there, chosen, mass = self._distinct(space.domains[0], points.shape[0])
         codes = runs.sequence.source.codes(runs.learner.classes)
         known = class_shares(codes, k, runs.sequence.source.weights)
         codes = codes[chosen]
         within = codes[nearest_neighbours(self._scaled(there), self.n_neighbours)]
         most = float(np.average(shared_information(codes, within, k, mass), weights=mass))
-        across = codes[nearest_neighbours(standardised(points), self.n_neighbours, standardised(there))]
+        across = self._along(space, points, there, codes)
         found = {}
         for name, said in labels.items():
             information = float(np.average(own[name], weights=weights))
             factor = 1.0 if information <= most else max(most, 0.0) / information
             factor *= 1.0 - total_variation(class_shares(said, k, weights), known)
-            found[name] = factor * own[name] + shared_information(said, across, k, weights)
+            found[name] = factor * own[name] + named_information(said, across, k, weights)
         return found
+
+    def _along(self, space: _Space, points: Any, there: Any, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Labels of each point's neighbours in the domain before it, from the source ``there`` on."""
+        for given in space.domains[1:-1]:
+            nearer = self._distinct(given, points.shape[0])[0]
+            there, codes = nearer, most_frequent(self._across(nearer, there, codes))
+        return self._across(points, there, codes)
+
+    def _across(self, points: Any, among: Any, codes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Labels of each point's nearest neighbours in another domain."""
+        return codes[nearest_neighbours(standardised(points), self.n_neighbours, standardised(among))]
 
     def _distinct(self, domain: Domain, most: int) -> tuple[Any, NDArray[np.int64], NDArray[np.float64]]:
         """Some rows of a domain as points, each once, with their numbers and weights."""
@@ -129,23 +159,22 @@ class NeighbourInformation:
 
 @dataclass(frozen=True, eq=False)
 class _Space:
-    """Source and target where distances are measured, and in words where that is not the input."""
+    """Source, given domains and target where distances are measured, and in words where that is not the input."""
 
-    source: Domain
-    target: Domain
+    domains: tuple[Domain, ...]
     words: str
 
     @classmethod
     def of(cls, runs: Runs, feature_space: bool) -> _Space:
-        source, target = runs.sequence.source, runs.target
+        domains = (*runs.sequence[:-1], runs.target)
         if not feature_space:
             try:
-                target.matrix()
-                return cls(source, target, "")
+                runs.target.matrix()
+                return cls(domains, "")
             except InputError:
                 pass  # words and missing values have no distance of their own
-        encoded = runs.workspace.encoded_domain
-        return cls(encoded(runs.learner, source), encoded(runs.learner, target), " in the space of the encoder")
+        encoded = tuple(runs.workspace.encoded_domain(runs.learner, domain) for domain in domains)
+        return cls(encoded, " in the space of the encoder")
 
 
 def standardised(points: Any) -> Any:
@@ -231,6 +260,39 @@ def shared_information(
     # Cells without mass are not asked for, but by rows without weight.
     ratio = np.divide(table, expected, out=np.ones_like(table), where=(table > 0) & (expected > 0))
     return np.asarray(np.log(ratio).ravel()[cells].mean(axis=1))
+
+
+def named_information(
+    labels: NDArray[np.int64],
+    around: NDArray[np.int64],
+    n_classes: int,
+    weights: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:
+    """`shared_information`, negative where labels and neighbours agree on fewer rows than by chance.
+
+    >>> labels = np.array([0, 0, 1, 1])
+    >>> np.exp(named_information(labels, 1 - labels[:, None], 2)).round(9).tolist()
+    [0.5, 0.5, 0.5, 0.5]
+    """
+    n, m = around.shape
+    information = shared_information(labels, around, n_classes, weights)
+    if m == 0:
+        return information
+    mass = check_weights(weights, n)
+    agreed = float(mass @ (labels[:, None] == around).mean(axis=1))
+    there = class_shares(around.ravel(), n_classes, np.repeat(mass, m))
+    by_chance = float(class_shares(labels, n_classes, mass) @ there)
+    return information if agreed >= by_chance else -information
+
+
+def most_frequent(labels: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The label that each row holds most often, the first of equally frequent ones.
+
+    >>> most_frequent(np.array([[0, 2, 2], [1, 0, 3]])).tolist()
+    [2, 0]
+    """
+    votes = (labels[:, :, None] == np.arange(labels.max(initial=0) + 1)).sum(axis=1)
+    return np.asarray(votes.argmax(axis=1))
 
 
 def _judged(target: Domain, most: int) -> NDArray[np.int64]:

@@ -24,7 +24,7 @@ __all__ = ["CANDIDATES", "ChosenGOAT", "check_candidates"]
 
 # The numbers that the paper's tables compare.
 CANDIDATES = (0, 1, 2, 3, 4)
-# By the rule, generated steps move a typical class by at most this share of its margin.
+# By the rule, generated steps move the worst class by at most this share of its margin.
 _STEP_RATIO = 0.25
 _MOST_BY_RULE = 8
 
@@ -49,7 +49,7 @@ class ChosenGOAT:
         Rows times columns that all candidates together may be trained on. Where it is more, the number follows from
         ``largest_ratio`` and nothing is compared: by sizes alone, so that a choice does not depend on a clock.
     largest_ratio : float, optional
-        How far a typical class moves in the largest step, in units of its margin (`gradapt.trust`).
+        How far the worst class moves in the largest step, in units of its margin (`gradapt.trust`).
     on_candidate : callable, optional
         Called with the number and the adaptation of each candidate, as soon as it is done.
 
@@ -133,7 +133,7 @@ class ChosenGOAT:
         ratio = 1.0 if self.largest_ratio is None or not np.isfinite(self.largest_ratio) else self.largest_ratio
         number = min(max(ceil(ratio / _STEP_RATIO) - 1, 1), _MOST_BY_RULE)
         sentence = (
-            "the table is too large to try several numbers; by the check, each generated step moves a typical class "
+            "the table is too large to try several numbers; by the check, each generated step moves the worst class "
             f"by at most {_STEP_RATIO:g} of its margin (at most {_MOST_BY_RULE} domains)"
         )
         return Choice(number, "rule", sentence)

@@ -51,6 +51,8 @@ class Choice:
         Why a candidate cannot be chosen whatever its score.
     failed : dict
         What a candidate that could not run said.
+    members : dict
+        Weights of the candidates that the model learnt from, where the score could not tell them apart.
     """
 
     n_generated: int
@@ -65,3 +67,4 @@ class Choice:
     gains: Mapping[Any, Gain] = field(default_factory=dict)
     struck: Mapping[Any, str] = field(default_factory=dict)
     failed: Mapping[Any, str] = field(default_factory=dict)
+    members: Mapping[Any, float] = field(default_factory=dict)

@@ -28,7 +28,10 @@ def check_text(summary: dict[str, Any]) -> str:
     lines += [f"  - {reason}" for reason in summary["reasons"]]
     diagnosis = summary["diagnosis"]
     lines += ["", f"diagnosis: {diagnosis['kind']}", *(f"  - {reason}" for reason in diagnosis["reasons"])]
-    lines += ["", "shift / margin: of a typical class and of the worst; across: plan's mass between different classes;"]
+    lines += [
+        "",
+        "shift / margin: of a typical class and of the worst; across: plan's mass between classes, beyond noise;",
+    ]
     lines += [
         "accuracy of the old model and after plain gradual self-training: estimates with intervals, ? not reliable"
     ]
@@ -50,6 +53,8 @@ def accuracy_line(name: str, guess: dict[str, Any]) -> str:
     """An estimate of accuracy in a line."""
     doubt = "" if guess["reliable"] else ", not reliable"
     remark = f"\n  {guess['remark']}" if guess["remark"] else ""
+    if _refused(guess):
+        return f"{name}: accuracy cannot be estimated ({guess['estimator']}{doubt}){remark}"
     return (
         f"{name}: estimated accuracy {100 * guess['estimate']:.1f} % "
         f"({100 * guess['low']:.1f} .. {100 * guess['high']:.1f}; {guess['estimator']}{doubt}){remark}"
@@ -68,10 +73,15 @@ def _row(step: dict[str, Any], accuracy: dict[str, Any]) -> list[str]:
         _number(step["shift"], ".3g"),
         f"{_number(step['ratio'], '.1f')}-{_number(step['worst_ratio'], '.1f')}",
         f"{100 * step['jumped']:.0f} %",
-        f"{100 * step['crossing']:.0f} %",
+        f"{100 * max(step['crossing'] - step['crossing_noise'], 0.0):.0f} %",
         _interval(accuracy["before"]),
         _interval(accuracy["after"]),
     ]
+
+
+def _refused(guess: dict[str, Any]) -> bool:
+    """Whether the interval excludes nothing: a number would say more than is known."""
+    return not guess["reliable"] and guess["low"] == 0.0 and guess["high"] == 1.0
 
 
 def _number(value: float | None, form: str) -> str:
@@ -80,4 +90,5 @@ def _number(value: float | None, form: str) -> str:
 
 def _interval(guess: dict[str, Any]) -> str:
     to = "-" if guess["reliable"] else "?"
-    return f"{100 * guess['value']:.0f} ({100 * guess['low']:.0f}{to}{100 * guess['high']:.0f})"
+    value = "?" if _refused(guess) else f"{100 * guess['value']:.0f}"
+    return f"{value} ({100 * guess['low']:.0f}{to}{100 * guess['high']:.0f})"

@@ -24,7 +24,7 @@ from gradapt.learners.seeding import seed_open
 from gradapt.methods import GOAT, Adaptation, Method, OnStep, SourceOnly, StepRecord
 from gradapt.seeds import as_seed
 from gradapt.transport import Plan
-from gradapt.trust import Decision, Gate, assess
+from gradapt.trust import Decision, Gate, assess, unanswered
 
 __all__ = ["AdaptedClassifier"]
 
@@ -168,9 +168,10 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
                 view, learner, adapted, gate=self.gate, students=students or None, n_generated=n_generated
             )
         kept = adaptation.learner
-        if decision is not None and decision.keep_source:
-            kept = learner
-            warnings.warn(decision.sentence, AdaptationWarning, stacklevel=2)
+        if decision is not None:
+            kept = learner if decision.keep_source else kept
+            if decision.keep_source or unanswered(decision.verdict, decision.n_generated):
+                warnings.warn(decision.sentence, AdaptationWarning, stacklevel=2)
         # Nothing is set before everything has worked: a failed fit leaves the old model.
         self._fitted(kept.estimator, learner.estimator, classes, frame, adaptation, decision)
         self.step_estimators_ = steps

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradapt.choice import Choice, Chosen, standard_candidates
+from gradapt.choice.standard import TOLERANCE
 from gradapt.estimators.adapted import AdaptedClassifier
 from gradapt.methods import Method, OnStep
 from gradapt.trust import Gate
@@ -68,4 +69,5 @@ class AutoAdaptedClassifier(AdaptedClassifier):
 
     def _default_method(self) -> Method:
         networks = hasattr(self.estimator, "make_learner")
-        return Chosen(standard_candidates(networks=networks, max_samples=self.max_samples))
+        candidates = standard_candidates(networks=networks, max_samples=self.max_samples)
+        return Chosen(candidates, tolerance=TOLERANCE if networks else 0.0)

@@ -134,11 +134,8 @@ class ByConfusion:
         own, there = held.logits.argmax(axis=1), logits.argmax(axis=1)
 
         def find(rows: NDArray[np.int64], cols: NDArray[np.int64]) -> NDArray[np.float64]:
-            counts = np.zeros((k, k))
-            np.add.at(counts, (own[rows], held.codes[rows]), 1.0)
-            absent = counts.sum(axis=0) == 0
-            counts[absent, absent] = 1.0
-            return black_box_proportions(counts / counts.sum(axis=0), np.bincount(there[cols], minlength=k) / len(cols))
+            confusion = confusion_shares(own[rows], held.codes[rows], k)
+            return black_box_proportions(confusion, np.bincount(there[cols], minlength=k) / len(cols))
 
         return _resampled("confusion", find, held, len(logits), self.n_resamples, self.seed)
 
@@ -162,6 +159,21 @@ class GivenProportions:
         return ProportionEstimate(
             tuple(source.tolist()), self.shares, self.shares, self.shares, 0.0, "given", np.array([self.shares])
         )
+
+
+def confusion_shares(
+    predicted: NDArray[np.int64], codes: NDArray[np.int64], k: int, weights: NDArray[np.float64] | None = None
+) -> NDArray[np.float64]:
+    """Probability of each prediction (row) for each true class (column); an absent class is always recognised.
+
+    >>> confusion_shares(np.array([0, 1, 1]), np.array([0, 0, 1]), 2).tolist()
+    [[0.5, 0.0], [0.5, 1.0]]
+    """
+    counts = np.zeros((k, k))
+    np.add.at(counts, (predicted, codes), 1.0 if weights is None else weights)
+    absent = counts.sum(axis=0) == 0
+    counts[absent, absent] = 1.0
+    return np.asarray(counts / counts.sum(axis=0))
 
 
 def black_box_proportions(confusion: NDArray[np.float64], predicted: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from gradapt.choice import Candidate, Choice, Chosen
 from gradapt.choice.runs import ends_isometry
-from gradapt.choice.standard import MIXUP
+from gradapt.choice.standard import MIXUP, TOLERANCE
 from gradapt.domains import DomainSequence
 from gradapt.learners import Learner
 from gradapt.methods import Adaptation, CarriedLabels, Method, OnStep, Relabelling
@@ -26,8 +26,8 @@ from gradapt.transport import Exact, GromovWasserstein, Isometry, Mapped, Orthog
 
 __all__ = ["FrontierRun", "frontier_candidates"]
 
-# Rows of a table that are coupled, at most; exact steps of a coupling by structure before a map takes over.
-_ROWS, _STEPS = 5_000, 10
+# Rows of a table that are coupled, at most, and by structure; exact steps of that before a map takes over.
+_ROWS, _STRUCTURED_ROWS, _STEPS = 5_000, 1_500, 10
 
 
 def frontier_candidates(cell: Cell, chosen: Settings, known: dict[str, Any]) -> dict[str, Method | Candidate]:
@@ -37,8 +37,8 @@ def frontier_candidates(cell: Cell, chosen: Settings, known: dict[str, Any]) -> 
     structure stands beside it.
     """
     structure = Mapped(Orthogonal(), start=GromovWasserstein(starts=1, steps=_STEPS, bounded=False))
-    most = _ROWS if _is_table(chosen) else None
-    carried = _carried(Transport(structure, certified=False, max_samples=most), direct=True)
+    most, structured = (_ROWS, _STRUCTURED_ROWS) if _is_table(chosen) else (None, None)
+    carried = _carried(Transport(structure, certified=False, max_samples=structured), direct=True)
     direct = Candidate(_Once("structure", carried, known), partial(_isometry, known))
     if cell.variant == "many":
         return {"structure": direct}
@@ -129,14 +129,16 @@ class FrontierRun:
             since[0] = time.perf_counter()
 
         candidates = frontier_candidates(cell, chosen, self.known)
-        method = Chosen(candidates, run_all=True, on_candidate=note)
-        choice: Choice = method.adapt(learner, sequence, None, workspace).choice
+        method = Chosen(candidates, tolerance=TOLERANCE, run_all=True, on_candidate=note)
+        adaptation = method.adapt(learner, sequence, None, workspace)
+        choice: Choice = adaptation.choice
         self.found["seconds_chosen"] = time.perf_counter() - since[0]
-        for side in ("transductive", "heldout"):
-            self.found[f"{side}_chosen"] = self.found[f"{side}_last"] = self.found[f"{side}_{choice.best}"]
+        for side, value in self.measure(adaptation.learner).items():
+            self.found[f"{side}_chosen"] = self.found[f"{side}_last"] = value
         self.found |= {f"score_{name}": score for name, score in choice.scores.items()}
         return self.found | {
             "choice": str(choice.best),
+            "members": {str(name): weight for name, weight in choice.members.items()},
             "sentence": choice.sentence,
             "isometry": str(self.known.get("isometry", "")),
             "struck": {str(name): why for name, why in choice.struck.items()},

@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -25,6 +25,7 @@ from typing import Any
 from gradapt import __version__
 from gradapt.errors import InputError, SolverError
 from gradapt.paper.cells import Cell
+from gradapt.paper.gpu_sharing import shared_gpu
 from gradapt.paper.store import LEASE_SECONDS, Store, new_owner
 
 __all__ = ["DEFAULT_STORE", "Launch", "OnCell", "provenance_of", "run_cells"]
@@ -84,7 +85,10 @@ def run_cells(
     missing = [cell for cell in cells if cell not in finished]
     jobs = min(jobs, len(_grouped(missing)))
     if jobs > 1:
-        return _run_processes(missing, store, device, jobs, on_cell)
+        from gradapt.learners.torch_samples import pick_device
+
+        with nullcontext() if pick_device(device).type == "cpu" else shared_gpu():
+            return _run_processes(missing, store, device, jobs, on_cell)
     return _run_here(missing, store, device, on_cell)
 
 

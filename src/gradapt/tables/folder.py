@@ -160,7 +160,8 @@ def check_predictions_path(target: Path) -> None:
 def _with_estimate(result: Result) -> Any:
     estimate = result.decision.estimate
     return result.predictions.assign(
-        estimated_accuracy=estimate.value,
+        # Where nothing can be estimated no number is written, only that it is so.
+        estimated_accuracy=estimate.value if estimate.estimable else float("nan"),
         estimated_accuracy_low=estimate.low,
         estimated_accuracy_high=estimate.high,
         estimated_accuracy_reliable=estimate.reliable,

@@ -28,7 +28,7 @@ from gradapt.tables.models import is_network
 from gradapt.tables.predictor import Predictor
 from gradapt.tables.read import Table, table_of
 from gradapt.tables.settings import Settings
-from gradapt.trust import Decision, assess
+from gradapt.trust import Decision, assess, unanswered
 from gradapt.trust.diagnosis import RecentFit
 
 __all__ = ["Result", "adapt_checked", "adapt_frame", "adapt_table"]
@@ -173,7 +173,8 @@ def _decision(checked: Checked, adaptation: Adaptation, choice: Choice, students
         return checked.decision
     if remedies is not None and remedies.best == remedies.reference:
         before = remedies.measured[0] if remedies.measured else checked.decision.before
-        return replace(checked.decision, before=before, reasons=(remedies.sentence,))
+        reasons = (remedies.sentence, *unanswered(checked.decision.verdict, 0))
+        return replace(checked.decision, before=before, reasons=reasons)
     decision = checked.decision
     if remedies is None or not isinstance(remedies.fit, RecentFit):
         # Rows in units of those before them can only be judged where none is left out, which these estimates do.
@@ -201,7 +202,9 @@ def _adapted(
 ) -> tuple[Adaptation, dict[int, Learner], dict[str, Learner]]:
     """The adaptation, the model after each given window by its number, and that of each remedy by its name."""
     training, last = checked.prepared.training, checked.view.last
-    steps = [step.ratio for step in checked.decision.verdict.steps if np.isfinite(step.ratio)]
+    # The worst class decides: a number that suits a typical one leaves it behind.
+    ratios = [step.largest_ratio for step in checked.decision.verdict.steps]
+    steps = [ratio for ratio in ratios if np.isfinite(ratio)]
     columns = checked.table.image_shape is None and not is_network(checked.source.estimator)
     method = checked.settings.method_for(max(steps, default=1.0), columns=columns, in_order=checked.prepared.in_order)
     total, done = len(table_remedies()) + 4 if labelled is not None else _n_steps(method, last, checked), 0

@@ -179,7 +179,7 @@ class Settings:
         Parameters
         ----------
         largest_ratio : float
-            How far a typical class moves in the largest step, in units of its margin: on huge tables the
+            How far the worst class moves in the largest step, in units of its margin: on huge tables the
             number of generated domains follows from it.
         columns : bool
             Whether features are columns of a table and the model is scikit-learn's: then remedies can be tried.

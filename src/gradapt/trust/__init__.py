@@ -10,7 +10,7 @@ from gradapt.trust.carried import CarriedAgreement
 from gradapt.trust.carried_or_agreement import CarriedOrAgreement
 from gradapt.trust.checking import check
 from gradapt.trust.confidence import ThresholdedConfidence
-from gradapt.trust.decision import Decision, Keep
+from gradapt.trust.decision import Decision, Keep, unanswered
 from gradapt.trust.distance_bounds import DistanceEstimate, class_distances, debiased_wasserstein
 from gradapt.trust.error_bound import ErrorCertificate, error_certificate
 from gradapt.trust.gain import PairedGain
@@ -59,4 +59,5 @@ __all__ = [
     "measure_step",
     "overlap",
     "rows_to_label",
+    "unanswered",
 ]

@@ -49,6 +49,15 @@ class AccuracyEstimate:
         low, high = (float(round(min(max(edge, 0.0), 1.0), 12)) for edge in (value - half_width, value + half_width))
         return cls(value, low, high, method, reliable)
 
+    @property
+    def estimable(self) -> bool:
+        """Whether the interval excludes anything; where it does not, the value only ranks models.
+
+        >>> AccuracyEstimate(0.9, 0.85, 0.95, "test").refused("no overlap").estimable
+        False
+        """
+        return self.reliable or self.low > 0.0 or self.high < 1.0
+
     def refused(self, remark: str) -> AccuracyEstimate:
         """The same value with an interval that excludes nothing: it ranks models, and says nothing about accuracy.
 

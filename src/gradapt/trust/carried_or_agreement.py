@@ -41,19 +41,22 @@ class CarriedOrAgreement:
     agreement: Agreement = field(default_factory=Agreement)
 
     def prepare(self, view: PathView) -> PreparedEstimator:
-        """Calibrate the first and, only for domains where it is not reliable, the other."""
-        return _Prepared(view, self.carried.prepare(view), self.agreement)
+        """Calibrate each only when it is asked: carried labels where classes move, agreement where these fail."""
+        return _Prepared(view, self)
 
 
 @dataclass(eq=False)
 class _Prepared:
     view: PathView
-    carried: Any
-    agreement: Agreement
+    parts: CarriedOrAgreement
+
+    @cached_property
+    def carried(self) -> Any:
+        return self.parts.carried.prepare(self.view)
 
     @cached_property
     def committee(self) -> PreparedEstimator:
-        return self.agreement.prepare(self.view)
+        return self.parts.agreement.prepare(self.view)
 
     @cached_property
     def reweighted(self) -> PreparedEstimator:
@@ -79,11 +82,7 @@ class _Prepared:
         method = before.method if proven else f"{before.method}, changes unproven"
         after = AccuracyEstimate.around(before.value + gain.value, doubt, method, before.reliable and proven)
         if before.remark:
-            after = (
-                after.refused(before.remark)
-                if before.low == 0.0 and before.high == 1.0
-                else replace(after, remark=before.remark)
-            )
+            after = replace(after, remark=before.remark) if before.estimable else after.refused(before.remark)
         return Compared(before, after, gain)
 
     def _along_small_steps(self, found: AccuracyEstimate, number: int) -> AccuracyEstimate:

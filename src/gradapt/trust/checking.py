@@ -12,7 +12,7 @@ from gradapt.errors import InputError
 from gradapt.trust.moves import LabelledPoints
 from gradapt.trust.proportions import proportion_shift
 from gradapt.trust.same_law import same_laws
-from gradapt.trust.step_check import StepCheck, measure_step
+from gradapt.trust.step_check import Halves, StepCheck, measure_step
 from gradapt.trust.verdict import Verdict, advise
 from gradapt.trust.view import PathView
 
@@ -71,8 +71,11 @@ def _diagnosed(view: PathView) -> Verdict:
             before = _points(view, number - 1, view.predicted(teacher, number - 1))
         after = _points(view, number, view.predicted(teacher, number))
         steps.append(_measured(view, before, after, (number - 1, number)))
-        seen = _points(view, number, view.predicted(view.learner, number))
-        from_source.append(_measured(view, source, seen, (0, number)))
+        if number == 1:
+            from_source.append(steps[0])
+        else:
+            seen = _points(view, number, view.source_predicted(number))
+            from_source.append(_measured(view, source, seen, (0, number)))
         if not np.isfinite(from_source[-1].drift):
             raise InputError(
                 f"no class has enough samples in both {from_source[-1].before!r} and {from_source[-1].after!r} to "
@@ -102,4 +105,18 @@ def _points(view: PathView, number: int, codes: NDArray[np.int64]) -> LabelledPo
 
 def _measured(view: PathView, before: LabelledPoints, after: LabelledPoints, numbers: tuple[int, int]) -> StepCheck:
     names = (view.sequence[numbers[0]].name, view.sequence[numbers[1]].name)
-    return measure_step(before, after, view.n_classes, names=names, classes=list(view.learner.classes), seed=view.seed)
+    halves = [_halves(view, number, points) for number, points in zip(numbers, (before, after), strict=True)]
+    return measure_step(
+        before,
+        after,
+        view.n_classes,
+        names=names,
+        classes=list(view.learner.classes),
+        seed=view.seed,
+        halves=(halves[0], halves[1]),
+    )
+
+
+def _halves(view: PathView, number: int, points: LabelledPoints) -> Halves:
+    """Of a domain, shared by every step that it takes part in: they do not depend on the labels."""
+    return view.once(("halves", number), lambda: Halves.of(points, view.seed))

@@ -11,7 +11,7 @@ from gradapt.trust.along import DomainAccuracy
 from gradapt.trust.gain import Compared, PairedGain
 from gradapt.trust.verdict import Advice, Verdict
 
-__all__ = ["Decision", "Keep", "Kept", "decided"]
+__all__ = ["Decision", "Keep", "Kept", "decided", "unanswered"]
 
 Kept = Literal["source", "adapted"]
 
@@ -81,8 +81,17 @@ class Decision:
 
     @property
     def sentence(self) -> str:
-        """The decision and its deciding reason in words."""
-        return f"{self.reasons[0]}; the {self.kept} model is kept"
+        """The decision and its deciding reason in words, and whether the verdict asked for what was not done."""
+        missing = [reason for reason in self.reasons[1:] if reason in unanswered(self.verdict, self.n_generated)]
+        return "; ".join([self.reasons[0], *missing, f"the {self.kept} model is kept"])
+
+
+def unanswered(verdict: Verdict, n_generated: int) -> tuple[str, ...]:
+    """A reason to tell where the verdict asks for generated domains and none was generated; else none."""
+    if verdict.advice is not Advice.GENERATE or n_generated > 0:
+        return ()
+    where = " -> ".join(verdict.where or ())
+    return (f"the check asks for domains generated between {where}, and none was generated",)
 
 
 def decided(verdict: Verdict, found: Compared | None, lost: str | None, keep: Keep) -> tuple[Kept, tuple[str, ...]]:

@@ -14,10 +14,9 @@ from gradapt.trust.accuracy import AccuracyEstimator, prepared_on
 from gradapt.trust.along import accuracy_along
 from gradapt.trust.carried_or_agreement import CarriedOrAgreement
 from gradapt.trust.checking import FEWEST_SAMPLES, diagnose
-from gradapt.trust.decision import Decision, Keep, decided
+from gradapt.trust.decision import Decision, Keep, decided, unanswered
 from gradapt.trust.gain import compared
 from gradapt.trust.lost_class import lost_class
-from gradapt.trust.verdict import Advice
 from gradapt.trust.view import PathView
 
 __all__ = ["Gate", "assess"]
@@ -150,8 +149,6 @@ def assess(
     found = compared(prepared, source, adapted, view.last)
     lost = lost_class(view, source, adapted)
     kept, reasons = decided(verdict, found, lost, gate.keep)
-    if verdict.advice is Advice.GENERATE and n_generated == 0:
-        where = " -> ".join(verdict.where or ())
-        reasons += (f"the check asks for domains generated between {where}, and none was generated",)
+    reasons += unanswered(verdict, n_generated)
     after = found.after if lost is None else replace(found.after, reliable=False)
     return Decision(verdict, found.before, after, along, lost, kept, reasons, n_generated, found.gain)

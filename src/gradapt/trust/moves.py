@@ -71,7 +71,11 @@ class Moves:
     @classmethod
     def between(cls, before: LabelledPoints, after: LabelledPoints) -> Moves:
         """Solve for the plan."""
-        plan = transport(before.features, after.features, before.weights, after.weights)
+        return cls.along(before, after, transport(before.features, after.features, before.weights, after.weights))
+
+    @classmethod
+    def along(cls, before: LabelledPoints, after: LabelledPoints, plan: Plan) -> Moves:
+        """Along a plan that is known."""
         lengths = np.linalg.norm(before.features[plan.rows] - after.features[plan.cols], axis=1)
         return cls(before, after, plan, lengths)
 

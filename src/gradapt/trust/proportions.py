@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from gradapt.methods.class_proportions import black_box_proportions, expectation_maximisation
+from gradapt.methods.class_proportions import black_box_proportions, confusion_shares, expectation_maximisation
 from gradapt.trust.view import PathView
 from gradapt.trust.weighted import Weights, class_shares, total_variation
 
@@ -82,12 +82,7 @@ class _Held:
         return _Held(self.predicted[rows], self.codes[rows], None)
 
     def confusion(self, k: int) -> NDArray[np.float64]:
-        counts = np.zeros((k, k))
-        np.add.at(counts, (self.predicted, self.codes), 1.0 if self.weights is None else self.weights)
-        # A class that was not held out counts as always recognised.
-        absent = counts.sum(axis=0) == 0
-        counts[absent, absent] = 1.0
-        return np.asarray(counts / counts.sum(axis=0))
+        return confusion_shares(self.predicted, self.codes, k, self.weights)
 
 
 def _noise(view: PathView, held: _Held, n_domain: int, number: int) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,12 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from gradapt.seeds import derive_seed
-from gradapt.transport import wasserstein
+from gradapt.transport import Plan, transport, wasserstein
+from gradapt.trust.distance_bounds import excess_square
 from gradapt.trust.moves import LabelledPoints, Moves
-from gradapt.trust.weighted import mean, quantile, total_variation
+from gradapt.trust.weighted import Weights, mean, quantile, total_variation
 
-__all__ = ["LabelledPoints", "StepCheck", "measure_step"]
+__all__ = ["Halves", "LabelledPoints", "StepCheck", "measure_step"]
 
 # Distances are measured on at most this many samples of each half domain.
 _HALF = 400
@@ -91,6 +93,44 @@ class StepCheck:
         return max(self.crossing - self.crossing_noise, 0.0)
 
 
+@dataclass(frozen=True, eq=False)
+class Halves:
+    """A domain in two halves, and the plan between them: sampling noise alone, whatever the labels are.
+
+    Attributes
+    ----------
+    features : float array
+    weights : float array or None
+    rows : (int array, int array)
+        At most 400 of each half.
+    """
+
+    features: NDArray[np.float64]
+    weights: Weights
+    rows: tuple[NDArray[np.int64], NDArray[np.int64]]
+
+    @classmethod
+    def of(cls, points: LabelledPoints, seed: int) -> Halves:
+        """Split by a seed; domains of one size are split alike."""
+        order = np.random.default_rng(derive_seed(seed, "halves", len(points))).permutation(len(points))
+        if points.weights is not None:
+            # What weighs nothing is not there.
+            order = order[points.weights[order] > 0]
+        middle = len(order) // 2
+        return cls(points.features, points.weights, (order[:middle][:_HALF], order[middle:][:_HALF]))
+
+    @cached_property
+    def plan(self) -> Plan:
+        """The optimal plan from the first half to the second, solved for once."""
+        one, other = self.rows
+        weights = (None, None) if self.weights is None else (self.weights[one], self.weights[other])
+        return transport(self.features[one], self.features[other], *weights)
+
+    def taken(self, points: LabelledPoints) -> tuple[LabelledPoints, LabelledPoints]:
+        """Both halves of the domain with labels."""
+        return points.take(self.rows[0]), points.take(self.rows[1])
+
+
 def measure_step(
     before: LabelledPoints,
     after: LabelledPoints,
@@ -99,11 +139,13 @@ def measure_step(
     names: tuple[str, str] = ("before", "after"),
     classes: Sequence[Any] | None = None,
     seed: int = 0,
+    halves: tuple[Halves, Halves] | None = None,
 ) -> StepCheck:
     """Compare two domains, given features and a label for each sample.
 
     Domains of one size are split alike, so that a sample that occurs in both (the same image,
-    turned further) is never compared with itself.
+    turned further) is never compared with itself. ``halves`` are those of both domains, where they are shared with
+    other steps.
 
     Examples
     --------
@@ -113,13 +155,14 @@ def measure_step(
     >>> round(step.shift), step.ratio < 1, step.jumped, round(step.excess_crossing, 2)
     (2, True, 0.0, 0.0)
     """
-    a0, b0 = _halves(before, seed)
-    a1, b1 = _halves(after, seed)
+    split0, split1 = halves or (Halves.of(before, seed), Halves.of(after, seed))
+    a0, b0 = split0.taken(before)
+    a1, b1 = split1.taken(after)
     codes = range(n_classes)
     squares = np.array([_excess_square(a0.of_class(c), b0.of_class(c), a1.of_class(c), b1.of_class(c)) for c in codes])
     class_shifts = np.sqrt(np.maximum(squares, 0.0))
     margins = np.array([_margin(a0, b0, c) for c in codes])
-    moved, still = Moves.between(a0, b1), Moves.between(a0, b0)
+    moved, still = Moves.between(a0, b1), Moves.along(a0, b0, split0.plan)
     carried = np.sqrt(np.maximum(moved.typical(n_classes) ** 2 - still.typical(n_classes) ** 2, 0.0))
     # Along the plan only where most of a class arrives under another label: there labels do not see its move.
     carried[~(moved.class_crossing(n_classes) > _MOST)] = np.nan
@@ -127,7 +170,7 @@ def measure_step(
     shares0, shares1 = before.shares(n_classes), after.shares(n_classes)
     return StepCheck(
         *names,
-        shift=float(np.sqrt(max(_excess_square(a0, b0, a1, b1), 0.0))),
+        shift=float(np.sqrt(max(_whole_square((a0, b0, a1, b1), (split0, split1), moved), 0.0))),
         class_shifts=tuple(class_shifts.tolist()),
         margins=tuple(margins.tolist()),
         ratio=_known_median(class_shifts / margins, shares1),
@@ -159,27 +202,29 @@ def _known_mean(values: NDArray[np.float64], weights: NDArray[np.float64]) -> fl
     return mean(values[known], weights[known]) if known.any() else float("nan")
 
 
-def _halves(points: LabelledPoints, seed: int) -> tuple[LabelledPoints, LabelledPoints]:
-    order = np.random.default_rng(derive_seed(seed, "halves", len(points))).permutation(len(points))
-    if points.weights is not None:
-        # What weighs nothing is not there.
-        order = order[points.weights[order] > 0]
-    middle = len(order) // 2
-    return points.take(order[:middle][:_HALF]), points.take(order[middle:][:_HALF])
+def _whole_square(
+    points: tuple[LabelledPoints, LabelledPoints, LabelledPoints, LabelledPoints],
+    halves: tuple[Halves, Halves],
+    moved: Moves,
+) -> float:
+    """`_excess_square` of whole domains; where the halves are of one size, by plans that are there already."""
+    a0, b0, a1, b1 = points
+    if len({len(half) for half in points}) > 1:
+        return _excess_square(a0, b0, a1, b1)
+    noise = halves[0].plan.cost + halves[1].plan.cost
+    back = wasserstein(a1.features, b0.features, 2.0, a1.weights, b0.weights)
+    return float(0.5 * (moved.plan.cost + back**2 - noise))
 
 
 def _excess_square(a0: LabelledPoints, b0: LabelledPoints, a1: LabelledPoints, b1: LabelledPoints) -> float:
     """Mean squared distance between halves of two domains less that between halves of one; NaN for few samples."""
-    m = min(len(a0), len(b0), len(a1), len(b1))
-    if m < _FEWEST:
+    if min(len(a0), len(b0), len(a1), len(b1)) < _FEWEST:
         return float("nan")
-    a0, b0, a1, b1 = (points.take(np.arange(m)) for points in (a0, b0, a1, b1))
-    noise = _distance(a0, b0) ** 2 + _distance(a1, b1) ** 2
-    return float(0.5 * (_distance(a0, b1) ** 2 + _distance(a1, b0) ** 2 - noise))
-
-
-def _distance(a: LabelledPoints, b: LabelledPoints) -> float:
-    return wasserstein(a.features, b.features, 2.0, a.weights, b.weights)
+    return excess_square(
+        (a0.features, b0.features),
+        (a1.features, b1.features),
+        ((a0.weights, b0.weights), (a1.weights, b1.weights)),
+    )
 
 
 def _margin(a: LabelledPoints, b: LabelledPoints, code: int) -> float:

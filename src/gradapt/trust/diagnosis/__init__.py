@@ -5,7 +5,7 @@ from gradapt.trust.diagnosis.drift_kind import diagnose_drift
 from gradapt.trust.diagnosis.findings import Diagnosis, Drift
 from gradapt.trust.diagnosis.proportion_fit import ProportionFit, fit_proportions
 from gradapt.trust.diagnosis.recent_fit import RecentFit, fit_recent
-from gradapt.trust.diagnosis.two_sample import FeatureShift, feature_shifts, holm
+from gradapt.trust.diagnosis.two_sample import FeatureShift, feature_shifts
 
 __all__ = [
     "Diagnosis",
@@ -19,6 +19,5 @@ __all__ = [
     "feature_shifts",
     "fit_proportions",
     "fit_recent",
-    "holm",
     "raw_overlap",
 ]

@@ -10,8 +10,9 @@ from scipy.stats import chi2_contingency, ks_2samp, norm
 
 from gradapt.methods.feature_maps import measured_columns
 from gradapt.trust.overlap import Overlap
+from gradapt.trust.same_law import holm
 
-__all__ = ["FeatureShift", "chance_of", "feature_shifts", "holm"]
+__all__ = ["FeatureShift", "chance_of", "feature_shifts"]
 
 # Chance of a shift where there is none, of the features together; and again of the test of all of them at once.
 LEVEL = 0.01
@@ -101,19 +102,6 @@ def feature_shifts(
         spread = (float("inf") if np.ptp(other) > 0 else 1.0) if constant else float(other.std()) / unit
         found.append(FeatureShift(name, float(chance), distances[column], mean, spread))
     return tuple(found)
-
-
-def holm(chances: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Probabilities adjusted so that one below a level is wrong in no more than that share of all families (Holm 1979).
-
-    >>> holm(np.array([0.01, 0.04, 0.03])).round(3).tolist()
-    [0.03, 0.06, 0.06]
-    """
-    order = np.argsort(chances)
-    steps = np.maximum.accumulate(chances[order] * (len(chances) - np.arange(len(chances))))
-    adjusted = np.empty(len(chances))
-    adjusted[order] = np.minimum(steps, 1.0)
-    return adjusted
 
 
 def chance_of(overlap: Overlap) -> float:
