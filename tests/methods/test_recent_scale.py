@@ -16,7 +16,7 @@ from gradapt.trust.diagnosis import fit_recent
 
 def wandering(rng, n=2_000):
     """A level that wanders, and labels that say whether a row lies above it."""
-    move, level = rng.normal(size=n), np.cumsum(rng.normal(size=n) * 0.3)
+    move, level = rng.normal(size=n), 10.0 * np.sin(np.arange(n) / 40.0)
     return np.column_stack([move + level, rng.normal(size=n), rng.random(n) < 0.5]), (move > 0).astype(int)
 
 
@@ -25,7 +25,7 @@ def windows(x, y, cut=1_200):
 
 
 def learned(x, y, model=None):
-    return as_learner(model or LogisticRegression(), np.array([0, 1])).fit(x, y)
+    return as_learner(LogisticRegression() if model is None else model, np.array([0, 1])).fit(x, y)
 
 
 def test_the_map_is_what_a_loop_over_the_rows_gives(rng):

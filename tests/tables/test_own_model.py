@@ -159,7 +159,7 @@ def test_later_labels_are_used_only_where_they_are_allowed():
 
 
 def test_a_window_that_is_not_there_is_named():
-    with pytest.raises(InputError, match="no window '1999'.* there are 0, 1"):
+    with pytest.raises(InputError, match=r"no window '1999'.* there are 0, 1"):
         check_frame(table(), settings(labels_until="1999"))
 
 

@@ -164,15 +164,8 @@ def fit_proportions(
     logits = learner.logits(target.samples)
     old = logits.argmax(axis=1) if in_use is None else in_use
     judged = _Judged.of(held, logits, old, likely)
-    rights, gains = judged.means(likely.draws)
-    (low, worst), (high, best) = (np.quantile([gains, rights], share, axis=1) for share in (0.025, 0.975))
-    if given is None:
-        others = judged.means(confused.draws)
-        best, high = max(best, np.quantile(others[0], 0.975)), max(high, np.quantile(others[1], 0.975))
-    right, gain = float(judged.right.mean()), float(judged.gained.mean())
-    drawn = judged.own_draw()
-    edges, ends = _widened(right, worst, best, drawn[0]), _widened(gain, low, high, drawn[1])
-    accuracy = AccuracyEstimate(right, max(edges[0], 0.0), min(edges[1], 1.0), "class proportions")
+    accuracy, ends = judged.intervals([likely.draws] if given is not None else [likely.draws, confused.draws])
+    gain = float(judged.gained.mean())
     second = float(judged.means(np.array([confused.estimate]))[1][0])
     return ProportionFit(likely, confused, left, misfit, limit, gain, *ends, second, accuracy, judged.gained)
 
@@ -241,6 +234,18 @@ class _Judged:
         """Accuracy and gain of the same correction if each draw were the truth."""
         found = np.array([[part.mean() for part in self._rows(drawn)] for drawn in draws])
         return found[:, 0], found[:, 1]
+
+    def intervals(self, draws: list[NDArray[np.float64]]) -> tuple[AccuracyEstimate, tuple[float, float]]:
+        """Accuracy and gain by the draws of an estimate; the upper ends are the higher ones of all estimates."""
+        means = [self.means(own) for own in draws]
+        own, found = self.own_draw(), []
+        for number, rows in enumerate((self.right, self.gained)):
+            low = float(np.quantile(means[0][number], 0.025))
+            high = max(float(np.quantile(part[number], 0.975)) for part in means)
+            found.append(_widened(float(rows.mean()), low, high, own[number]))
+        (low, high), gain = found
+        right = float(self.right.mean())
+        return AccuracyEstimate(right, max(low, 0.0), min(high, 1.0), "class proportions"), gain
 
     def own_draw(self) -> tuple[float, float]:
         """Half widths that come from the labels of the rows, for the accuracy and for the gain."""
