@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gradapt.cli.bars import stages
-from gradapt.cli.check_text import accuracy_line, check_text, show_warnings
+from gradapt.cli.check_text import accuracy_line, check_text, class_line, show_warnings
 from gradapt.cli.parsing import Fail, need_tables, output_path
 from gradapt.cli.table_options import UNTRUSTED, declare_table, settings_of
 from gradapt.cli.text import printable
@@ -85,18 +85,30 @@ def _remedies(found: dict[str, Any] | None) -> list[str]:
     names = ("old model", found["best"])
     lines = [accuracy_line(f"measured, {name}", one) for name, one in zip(names, found["measured"], strict=False)]
     for one in found["tried"]:
-        gain = f", gain {one['gain']:+.3f} [{one['low']:+.3f}, {one['high']:+.3f}]" if "gain" in one else ""
-        lines.append(f"remedy {one['name']}: score {one['score']:.3f}{gain}")
+        lines.append(f"remedy {one['name']}: score {one['score']:.3f}{_gain(one, found['in_points'])}")
     lines += [f"remedy {one['name']}: struck out; {one['reason']}" for one in found["struck"]]
     return lines + [f"remedy {one['name']}: could not run; {one['reason']}" for one in found["failed"]]
+
+
+def _gain(one: dict[str, Any], in_points: bool) -> str:
+    """What a remedy gains over the old model: in points of accuracy where these can be estimated."""
+    if "gain" not in one:
+        return ""
+    if not in_points:
+        return f", gain {one['gain']:+.3f} [{one['low']:+.3f}, {one['high']:+.3f}]"
+    return f", gain {100 * one['gain']:+.1f} points [{100 * one['low']:+.1f}, {100 * one['high']:+.1f}]"
 
 
 def _text(summary: dict[str, Any], out: Path) -> str:
     """What came out of adapting; the text of the check was printed before."""
     lines = _remedies(summary["remedies"])
+    found = summary["remedies"]
+    if found is not None and len(found["tried"]) > 1 and not found["in_points"]:
+        lines.append("gains in accuracy cannot be estimated for these; scores and their gains are in nats")
     if summary["generated"]["how"] != "asked":
         lines.append(f"generated: {summary['generated']['sentence']}")
     lines.append(accuracy_line("adapted model", summary["accuracy"]["new"]))
+    lines.append(class_line(summary["check"]))
     if summary["remedies"] is not None and not summary["remedies"]["measured"]:
         other = summary["remedies"]["runner_up"]
         between = "" if other is None else f" between {summary['remedies']['best']} and {other}"

@@ -44,7 +44,7 @@ class Labels:
 
 
 def read_labels(
-    column: pd.Series, rows: NDArray[np.int64], who: str, *, guessed: bool = False
+    column: pd.Series, rows: NDArray[np.int64], who: str, *, guessed: bool = False, later: bool = True
 ) -> tuple[Labels, list[str]]:
     """Labels of the source; later labels are not looked at. Also returns sentences on what was left out.
 
@@ -59,6 +59,8 @@ def read_labels(
     guessed : bool
         Whether the type of the column was guessed from the text of all rows, later ones among them. It is then
         guessed again from the labels of the source alone.
+    later : bool
+        Whether to say how many labels there are that nobody looks at.
     """
     own = column.iloc[rows]
     if isinstance(own.dtype, pd.SparseDtype):
@@ -71,9 +73,9 @@ def read_labels(
     said = []
     if not present.all():
         said.append(f"{int((~present).sum())} rows of the first window have no label and were left out of training")
-    later = int(column.notna().sum()) - int(present.sum())
-    if later:
-        said.append(f"{later} labels after the first window were not looked at")
+    unseen = int(column.notna().sum()) - int(present.sum())
+    if unseen and later:
+        said.append(f"{unseen} labels after the first window were not looked at")
     rows, own = rows[present], own[present]
     if own.dtype.kind == "O":
         own = own.astype(object)

@@ -79,6 +79,7 @@ def prepare(table: Table, settings: Settings) -> Prepared:
         windows[0].rows,
         f"label column {settings.label!r}",
         guessed=table.guessed,
+        later=not target_labels,
     )
     said += more
     sorted_rows = bool(order.dropna().is_monotonic_increasing)

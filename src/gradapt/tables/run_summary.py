@@ -177,6 +177,7 @@ def _remedies(choice: Choice) -> dict[str, Any] | None:
         "best": choice.best,
         "runner_up": choice.runner_up,
         "sentence": choice.sentence,
+        "in_points": choice.fit is not None or bool(choice.measured),
         "measured": [_estimate(estimate) for estimate in choice.measured],
         "tried": tried,
         "struck": [{"name": name, "reason": reason} for name, reason in choice.struck.items()],
