@@ -14,7 +14,8 @@ __all__ = ["HELP", "declare", "run"]
 HELP = """Predict the rows of a new table: row, prediction, predicted_probability, imputed_columns.
 
 Refuses a table in which a column that the model uses cannot be read in most rows; where that is so in some rows, they
-are counted on stderr and marked in imputed_columns."""
+are counted on stderr and marked in imputed_columns. A model of the remedy "recent scale" compares each row with those
+before it: give rows in their order."""
 
 
 def declare(parser: argparse.ArgumentParser) -> None:

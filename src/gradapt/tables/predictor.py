@@ -14,6 +14,7 @@ from scipy.special import softmax
 
 from gradapt.errors import AdaptationWarning, InputError
 from gradapt.learners import as_learner
+from gradapt.methods.recent_scale import RecentMap
 from gradapt.tables.columns import ColumnPlan, Kind, conform
 from gradapt.tables.gaps import Gaps, find_gaps
 from gradapt.tables.own_model import OwnModel, label_codes
@@ -49,6 +50,12 @@ class Predictor:
     def columns(self) -> list[str]:
         """The columns that a table must have."""
         return [plan.column for plan in self.plans if plan.kind is not Kind.DROPPED]
+
+    @property
+    def n_compared(self) -> int:
+        """Rows that each row is compared with, itself among them: 1 unless the model reads rows in their order."""
+        steps = getattr(self.model, "steps", ())
+        return max([1, *(step.width for _, step in steps if isinstance(step, RecentMap))])
 
     def predict(self, frame: pd.DataFrame) -> tuple[NDArray[Any], NDArray[np.float64]]:
         """Labels and their probabilities, for a frame with the columns of the training table.
@@ -94,10 +101,14 @@ class Predictor:
             conform(pd.DataFrame(columns=known), self.plans)
         parts = []
         gaps = Gaps()
+        before: pd.DataFrame | None = None
         for numbers, frame in table.batches(chosen, self.columns):
             conformed, found = self._read(frame)
             gaps.add(found)
-            labels, probability = self._answer(conformed)
+            joined = conformed if before is None else pd.concat([before, conformed], ignore_index=True)
+            labels, probability = (answers[-len(conformed) :] for answers in self._answer(joined))
+            # Rows that are compared with those before them go on from batch to batch.
+            before = joined.tail(self.n_compared - 1) if self.n_compared > 1 else None
             parts.append(pd.DataFrame({"row": numbers, "prediction": labels, "predicted_probability": probability}))
             if on_rows is not None:
                 on_rows(gaps.n_rows)
@@ -107,6 +118,13 @@ class Predictor:
             gaps.refuse()
         for sentence in gaps.sentences(all_gaps=not training):
             warnings.warn(sentence, AdaptationWarning, stacklevel=2)
+        if gaps.n_rows < self.n_compared:
+            warnings.warn(
+                f"the model compares each row with the {self.n_compared} last ones, and there are {gaps.n_rows}; give "
+                "rows in their order, with those before them",
+                AdaptationWarning,
+                stacklevel=2,
+            )
         whole = parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
         return whole.assign(imputed_columns=np.concatenate(gaps.filled))
 
