@@ -229,7 +229,7 @@ def _adapted(
     if isinstance(method, ChosenGOAT):
         method = replace(method, on_candidate=lambda number, _: advance(last * (number + 1)))
     if isinstance(method, ChosenRemedy):
-        given = checked.settings.given_proportions(checked.source.classes.tolist(), checked.prepared.boolean)
+        given = checked.settings.given_proportions(checked.source.classes.tolist())
         method = replace(method, given=given, in_use=checked.in_use, on_candidate=one_more)
     if labelled is None:
         adaptation = method.adapt(checked.source, training, watch)

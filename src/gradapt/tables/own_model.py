@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gradapt.errors import InputError, one_line
 from gradapt.extras import need
+from gradapt.tables.label_column import is_true
 from gradapt.tables.models import object_in_file
 from gradapt.tables.read import Table
 
@@ -22,6 +23,8 @@ COLUMN, ONNX, SKOPS, PYTHON = "column", "onnx", "skops", "python"
 _ENDINGS = {".onnx": ONNX, ".skops": SKOPS}
 # Of the answers so many may be classes that the first window does not have; with more, labels are written otherwise.
 _MOST_STRANGE = 0.05
+# How truth values are written.
+_TRUE, _FALSE = ("True", "true", "1", "1.0"), ("False", "false", "0", "0.0")
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,13 +134,17 @@ def label_codes(words: NDArray[np.str_], classes: Sequence[Any], boolean: bool) 
 
     >>> label_codes(np.array(["1", "0.0", "7"]), [0, 1], False).tolist()
     [1, 0, -1]
+    >>> label_codes(np.array(["true", "0", "1.0"]), ["False", "True"], True).tolist()
+    [1, 0, 1]
     """
     known: dict[str, int] = {}
     for code, name in enumerate(classes):
         known[str(name)] = code
         if boolean:
-            known |= {str(bool(name)): code, str(bool(name)).lower(): code}
-        if boolean or np.issubdtype(type(name), np.number):
+            known |= dict.fromkeys(
+                ("True", "true", "1", "1.0") if is_true(name) else ("False", "false", "0", "0.0"), code
+            )
+        elif np.issubdtype(type(name), np.number):
             known[str(float(name))] = code
     return np.array([known.get(word, -1) for word in words], dtype=np.int64)
 
@@ -150,7 +157,7 @@ def answered_codes(
     strange = codes < 0
     if not strange.any():
         return codes, []
-    shown = ", ".join(str(bool(name)) if boolean else str(name) for name in list(classes)[:5])
+    shown = ", ".join(str(name) for name in list(classes)[:5])
     if strange.mean() > _MOST_STRANGE:
         raise InputError(
             f"the model in use, {who!r}, says {str(words[strange][0])!r}, which is no class of the first window "

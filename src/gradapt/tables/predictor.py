@@ -17,6 +17,7 @@ from gradapt.learners import as_learner
 from gradapt.methods.recent_scale import RecentMap
 from gradapt.tables.columns import ColumnPlan, Kind, conform
 from gradapt.tables.gaps import Gaps, find_gaps
+from gradapt.tables.label_column import is_true
 from gradapt.tables.own_model import OwnModel, label_codes
 from gradapt.tables.preprocess import as_matrix
 from gradapt.tables.read import Table
@@ -35,7 +36,7 @@ class Predictor:
     model : classifier
         Trained on preprocessed features.
     boolean : bool
-        Whether classes 1 and 0 stand for true and false.
+        Whether the labels are true and false.
     own : OwnModel or None
         The model that somebody had in use, where it was kept: it answers for itself.
     """
@@ -137,7 +138,7 @@ class Predictor:
         codes = label_codes(words, classes.tolist(), self.boolean)
         said: Any = words
         if (codes >= 0).all():
-            said = classes[codes].astype(bool) if self.boolean else classes[codes]
+            said = self._labels(classes, codes)
         return pd.DataFrame(
             {
                 "row": rows,
@@ -159,5 +160,8 @@ class Predictor:
         else:
             # Scores of a classifier without probabilities, brought to sum 1; they are not calibrated.
             probabilities = softmax(as_learner(self.model, classes).logits(features), axis=1)
-        labels = classes[probabilities.argmax(axis=1)]
-        return labels.astype(bool) if self.boolean else labels, probabilities.max(axis=1)
+        return self._labels(classes, probabilities.argmax(axis=1)), probabilities.max(axis=1)
+
+    def _labels(self, classes: NDArray[Any], codes: NDArray[np.int64]) -> NDArray[Any]:
+        known = np.array([is_true(name) for name in classes]) if self.boolean else classes
+        return np.asarray(known[codes])

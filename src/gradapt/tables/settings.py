@@ -197,11 +197,11 @@ class Settings:
             return ChosenGOAT(GOAT(transport=transport), max_values=_MOST_VALUES, largest_ratio=largest_ratio)
         return self.method
 
-    def given_proportions(self, classes: Sequence[Any], boolean: bool = False) -> GivenProportions | None:
+    def given_proportions(self, classes: Sequence[Any]) -> GivenProportions | None:
         """The proportions that were given, in the order of the classes; each class must have one."""
         if not self.proportions:
             return None
-        shares, names = dict(self.proportions), [str(bool(name)) if boolean else str(name) for name in classes]
+        shares, names = dict(self.proportions), [str(name) for name in classes]
         strange = [*(set(shares) - set(names)), *(set(names) - set(shares))]
         if strange:
             raise InputError(f"proportions must name each class once ({', '.join(names)}), look at {min(strange)!r}")
