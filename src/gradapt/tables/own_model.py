@@ -141,9 +141,7 @@ def label_codes(words: NDArray[np.str_], classes: Sequence[Any], boolean: bool) 
     for code, name in enumerate(classes):
         known[str(name)] = code
         if boolean:
-            known |= dict.fromkeys(
-                ("True", "true", "1", "1.0") if is_true(name) else ("False", "false", "0", "0.0"), code
-            )
+            known |= dict.fromkeys(_TRUE if is_true(name) else _FALSE, code)
         elif np.issubdtype(type(name), np.number):
             known[str(float(name))] = code
     return np.array([known.get(word, -1) for word in words], dtype=np.int64)
