@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
 from gradapt import AutoAdaptedClassifier, Domain, DomainSequence
-from gradapt.choice import Chosen, NeighbourInformation, choose, standard_candidates
+from gradapt.choice import Chosen, Committee, NeighbourInformation, choose, standard_candidates
 from gradapt.choice.neighbours import named_information, shared_information
 from gradapt.datasets.toy import moving_gaussians, rotating_moons
 from gradapt.errors import InputError
@@ -72,7 +72,7 @@ def test_those_within_the_tolerance_teach_a_new_model(path):
     # Three labellings with errors of their own: most of them are outvoted.
     candidates = {f"near {seed}": Says(with_errors(truth, 0.03, seed)) for seed in range(3)}
     candidates["far"] = Says(with_errors(truth, 0.3, 9))
-    adaptation = chosen(path, candidates, tolerance=0.05)
+    adaptation = chosen(path, candidates, committee=Committee(0.05))
     choice = adaptation.choice
     assert set(choice.members) == {"near 0", "near 1", "near 2"}
     assert sum(choice.members.values()) == pytest.approx(1.0)
@@ -88,13 +88,13 @@ def test_those_within_the_tolerance_teach_a_new_model(path):
 def test_weights_fall_to_nothing_at_the_end_of_the_tolerance(path):
     truth = path.target.labels
     candidates = {"right": Says(truth), "worse": Says(with_errors(truth, 0.02, 1)), "bad": Says(1 - truth)}
-    weights = [chosen(path, candidates, tolerance=share).choice.members for share in (0.01, 0.025, 0.1)]
+    weights = [chosen(path, candidates, committee=Committee(share)).choice.members for share in (0.01, 0.025, 0.1)]
     assert weights[0] == {}
     assert 0 < weights[1]["worse"] < weights[2]["worse"] < 0.5
     assert all("bad" not in own for own in weights)
 
 
-def test_without_a_tolerance_the_best_candidate_is_taken_as_it_is(path):
+def test_without_a_committee_the_best_candidate_is_taken_as_it_is(path):
     truth = path.target.labels
     candidates = {"one": Says(truth), "same": Says(truth)}
     adaptation = chosen(path, candidates)
@@ -104,20 +104,20 @@ def test_without_a_tolerance_the_best_candidate_is_taken_as_it_is(path):
 
 def test_the_source_model_is_kept_without_a_committee(path):
     noise = Says(np.random.default_rng(0).integers(0, 2, len(path.target)))
-    adaptation = chosen(path, {"noise": noise}, tolerance=0.5, score=NeighbourInformation())
+    adaptation = chosen(path, {"noise": noise}, committee=Committee(0.5), score=NeighbourInformation())
     assert (adaptation.choice.best, adaptation.choice.members) == ("source", {})
 
 
-@pytest.mark.parametrize("tolerance", [-0.1, 1.0, float("nan")])
+@pytest.mark.parametrize("tolerance", [0.0, -0.1, 1.0, float("nan")])
 def test_a_tolerance_that_is_no_share_is_refused(tolerance):
     with pytest.raises(InputError, match="tolerance must be a share"):
-        Chosen({"one": Says(np.zeros(1))}, tolerance=tolerance)
+        Committee(tolerance)
 
 
 def test_the_same_seed_gives_the_same_committee(path):
     truth = path.target.labels
     candidates = {f"near {seed}": Says(with_errors(truth, 0.03, seed)) for seed in range(3)}
-    first, second = (chosen(path, candidates, tolerance=0.05).choice.members for _ in range(2))
+    first, second = (chosen(path, candidates, committee=Committee(0.05)).choice.members for _ in range(2))
     assert first == second
 
 
@@ -164,6 +164,6 @@ class TestGivenDomains:
 
 
 def test_networks_learn_from_a_committee_and_others_do_not():
-    assert AutoAdaptedClassifier(LogisticRegression())._default_method().tolerance == 0.0
+    assert AutoAdaptedClassifier(LogisticRegression())._default_method().committee is None
     torch_classifier = pytest.importorskip("gradapt.learners.torch_classifier").TorchClassifier
-    assert AutoAdaptedClassifier(torch_classifier())._default_method().tolerance > 0.0
+    assert AutoAdaptedClassifier(torch_classifier())._default_method().committee is not None

@@ -168,3 +168,28 @@ def test_assumption_5_as_a_check_keeps_its_level_and_finds_a_change():
     assert max(turned) < 0.01
     with pytest.raises(InputError, match="one label per row, got 3 for 4"):
         label_invariance((np.zeros((2, 1)), [0]), (np.zeros((2, 1)), [0, 1]))
+
+
+def test_for_the_sum_of_distances_a_smaller_constant_than_that_of_lemma_1_does():
+    # loss = |R x - y| is 1-Lipschitz in the answer and in the label; pairs are apart by |x - x'| + |y - y'|.
+    rng = np.random.default_rng(0)
+    for slope in (0.3, 1.0, 4.0):
+        x, y = rng.normal(size=(2, 2, 500))
+        moved = np.abs(np.abs(slope * x[0] - y[0]) - np.abs(slope * x[1] - y[1]))
+        apart = np.abs(x[0] - x[1]) + np.abs(y[0] - y[1])
+        assert (moved <= max(slope, 1.0) * apart + 1e-12).all()
+        assert max(slope, 1.0) < theory.Assumptions(model_lipschitz=slope).error_lipschitz
+        # And no smaller one: the label alone moves, or the sample alone.
+        alone = [abs(slope * dx - dy) / (dx + dy) for dx, dy in ((0.0, 1.0), (1.0, 0.0))]
+        assert max(alone) == max(slope, 1.0)
+
+
+def test_without_the_union_over_steps_some_step_fails_too_often():
+    # Ten steps, each with a bound that fails in about one of twenty draws: together they fail far more often.
+    rng, alone, shared = np.random.default_rng(0), 0, 0
+    for _ in range(400):
+        events = rng.binomial(500, 0.1, size=10)
+        alone += any(theory.clopper_pearson(int(k), 500, 0.05) < 0.1 for k in events)
+        shared += any(theory.clopper_pearson(int(k), 500, 0.05 / 10) < 0.1 for k in events)
+    assert alone > 0.2 * 400
+    assert shared <= 0.07 * 400

@@ -56,6 +56,14 @@ def test_a_large_step_with_a_mixing_plan_asks_for_labels():
     assert verdict(replace(CALM, ratio=2.8, crossing=0.85)).advice is Advice.GET_LABELS
 
 
+def test_a_plan_that_mixes_classes_where_nothing_moves_is_not_generated_on():
+    # Seen on Elec2, storms and union: no excess, because noise alone joins a third of the mass across classes.
+    answer = verdict(replace(CALM, ratio=1.6, crossing=0.34, crossing_noise=0.34))
+    assert answer.advice is Advice.GET_LABELS
+    assert "even between two halves of one domain it joins different ones for 34 % of its mass" in answer.reasons[0]
+    assert verdict(replace(CALM, ratio=0.6, crossing=0.34, crossing_noise=0.34)).advice is Advice.ADAPT
+
+
 def test_part_of_a_domain_from_nowhere_asks_for_labels():
     answer = verdict(replace(CALM, jumped=0.2))
     assert answer.advice is Advice.GET_LABELS

@@ -99,3 +99,30 @@ def test_distances_class_by_class():
     assert all(each.low > 0.2 for each in found.values())
     with pytest.raises(InputError, match="needs 20 rows of each sample"):
         debiased_wasserstein(before.samples[:5], after.samples)
+
+
+@pytest.mark.slow
+def test_a_bound_below_one_on_a_real_path(benchmark_data):
+    from sklearn.decomposition import PCA
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+    from sklearn.pipeline import make_pipeline
+
+    from gradapt.datasets import portraits
+    from gradapt.trust.moves import LabelledPoints, Moves
+    from gradapt.trust.view import encoded_rows
+
+    if not (benchmark_data / "portraits").is_dir():
+        pytest.skip("portraits is not there")
+    windows = list(portraits(4, n_samples=1_000, seed=0))[:3]
+    path = DomainSequence([Domain(d.samples.reshape(len(d), -1), labels=d.labels, name=d.name) for d in windows])
+    model = make_pipeline(PCA(60, random_state=0), LinearDiscriminantAnalysis(n_components=1), LogisticRegression())
+    started = time.perf_counter()
+    found = error_certificate(path, model)
+    assert time.perf_counter() - started < 60
+    assert target_error(found, path) <= found.bound.total < 0.6
+    # What is assumed of the plans is true of them, by labels that the certificate never saw.
+    points = [
+        LabelledPoints(encoded_rows(found.source, domain.samples[rows]), domain.labels[rows])
+        for domain, rows in zip(path, found.rows, strict=True)
+    ]
+    assert max(Moves.between(a, b).crossing for a, b in pairwise(points)) <= found.crossing

@@ -1,6 +1,7 @@
 """A choice without labels: which of several candidates, and how many domains to generate."""
 
 from gradapt.choice.chosen import GUARDS, Chosen, choose
+from gradapt.choice.committee import Committee
 from gradapt.choice.evidence import CarriedAgreement, Evidence, Findings, Guard, Judgement
 from gradapt.choice.guards import ClassShares, Names, StructureHolds
 from gradapt.choice.neighbours import NeighbourInformation
@@ -19,6 +20,7 @@ __all__ = [
     "Chosen",
     "ChosenGOAT",
     "ClassShares",
+    "Committee",
     "Evidence",
     "Findings",
     "Gain",

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradapt.choice.committee import committee, in_words, taught_by
+from gradapt.choice.committee import Committee
 from gradapt.choice.evidence import Evidence, Findings, Guard, Judgement, paired_gains
 from gradapt.choice.guards import ClassShares, Names, StructureHolds
 from gradapt.choice.neighbours import NeighbourInformation
@@ -42,13 +42,12 @@ class Chosen:
     score : Evidence
         What candidates are ranked by.
     guards : sequence of Guard
-        What strikes candidates out.
+        What strikes candidates out, one guard after another.
     cautious : bool
         Keep the source model unless the best candidate's gain over it is above 0 with its whole interval.
-    tolerance : float
-        Share of wrong labels whose cost in score is no difference. Where other candidates are that close to the best
-        one, a new model of the learner's kind learns what they say of the target, the nearer the more. 0: the best
-        candidate's own model.
+    committee : Committee, optional
+        Where other candidates cannot be told from the best one, a new model of the learner's kind learns what they say
+        of the target. By default the best candidate's own model is taken.
     run_all : bool
         Run candidates that a guard struck out beforehand as well, to show what they are worth; they are not chosen.
     on_candidate : callable, optional
@@ -70,7 +69,7 @@ class Chosen:
     score: Evidence = SCORE
     guards: tuple[Guard, ...] = GUARDS
     cautious: bool = True
-    tolerance: float = 0.0
+    committee: Committee | None = None
     run_all: bool = False
     on_candidate: OnCandidate | None = None
 
@@ -79,8 +78,6 @@ class Chosen:
         object.__setattr__(self, "guards", tuple(self.guards))
         if not isinstance(self.score, Evidence):
             raise InputError(f"score must be a value such as NeighbourInformation(), got {self.score!r}")
-        if not 0.0 <= self.tolerance < 1.0:
-            raise InputError(f"tolerance must be a share of the labels, at least 0 and below 1, got {self.tolerance!r}")
 
     @property
     def named(self) -> dict[Hashable, Candidate]:
@@ -103,22 +100,28 @@ class Chosen:
         out = {name for found in known for name in found.struck}
         skipped = set() if self.run_all else out
         run_candidates(runs, skipped=skipped, on_candidate=self.on_candidate, keep_steps=on_step is not None)
-        # What is run for show alone is no witness against others.
-        fair = replace(runs, adaptations={name: own for name, own in runs.adaptations.items() if name not in out})
-        shown = [guard.inspect(fair) for guard in self.guards]
-        choice = conclude(runs, self.score.judge(runs), [*known, *shown], self.cautious)
+        choice = conclude(runs, self.score.judge(runs), [*known, *self._inspected(runs, out)], self.cautious)
         if on_step is not None:
             for record, student in runs.steps[choice.best]:
                 on_step(record, student)
         adaptation = runs.adaptations[choice.best]
-        if self.tolerance > 0 and choice.best != reference:
+        if self.committee is not None and choice.best != reference:
             left = [name for name in runs.names if name not in choice.struck]
-            members = committee(runs, self.score, choice.scores, left, choice.best, self.tolerance)
-            if len(members) > 1:
-                sentence = choice.sentence + in_words(members, self.tolerance)
+            members = self.committee.members(runs, self.score, choice.scores, left, choice.best)
+            if members:
+                sentence = f"{choice.sentence}; {self.committee.in_words(members)}"
                 choice = replace(choice, sentence=sentence, members=members)
-                adaptation = replace(adaptation, learner=taught_by(runs, choice))
+                adaptation = replace(adaptation, learner=self.committee.taught(runs, members))
         return replace(adaptation, choice=choice)
+
+    def _inspected(self, runs: Runs, out: set[Hashable]) -> list[Findings]:
+        """What the guards find, one after another: who is struck out is no witness against others."""
+        found = []
+        for guard in self.guards:
+            left = {name: own for name, own in runs.adaptations.items() if name not in out or name == runs.reference}
+            found.append(guard.inspect(replace(runs, adaptations=left)))
+            out = out | set(found[-1].struck)
+        return found
 
 
 def choose(

@@ -52,8 +52,9 @@ class NeighbourInformation:
         source about their neighbours: a labelling that is smoother than the truth is no better. It is multiplied by the
         share of the rows that need not change class for the target to have the source's class proportions. The
         information between a row's label and the labels of its nearest neighbours in the source is added, or taken
-        away where they agree on fewer rows than by chance. Along given domains most neighbours in the one before
-        decide on a label, from the source on. For this each domain is standardised by itself.
+        away where they agree on fewer rows than by chance. Where there are given domains, half of that comes from
+        neighbours in the last of them: there most neighbours in the domain before decide on a label, from the source
+        on. For this each domain is standardised by itself.
 
     Examples
     --------
@@ -122,13 +123,16 @@ class NeighbourInformation:
         codes = codes[chosen]
         within = codes[nearest_neighbours(self._scaled(there), self.n_neighbours)]
         most = float(np.average(shared_information(codes, within, k, mass), weights=mass))
-        across = self._along(space, points, there, codes)
+        witnesses = [self._across(points, there, codes)]
+        if len(space.domains) > 2:
+            witnesses.append(self._along(space, points, there, codes))
         found = {}
         for name, said in labels.items():
             information = float(np.average(own[name], weights=weights))
             factor = 1.0 if information <= most else max(most, 0.0) / information
             factor *= 1.0 - total_variation(class_shares(said, k, weights), known)
-            found[name] = factor * own[name] + named_information(said, across, k, weights)
+            told = [named_information(said, around, k, weights) for around in witnesses]
+            found[name] = factor * own[name] + np.mean(told, axis=0)
         return found
 
     def _along(self, space: _Space, points: Any, there: Any, codes: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -7,12 +7,10 @@ from gradapt.methods import GOAT, CarriedLabels, GradualSelfTraining, Relabellin
 from gradapt.paths import Transport
 from gradapt.transport import GromovWasserstein, Mapped, Orthogonal, SameScale
 
-__all__ = ["MIXUP", "TOLERANCE", "standard_candidates"]
+__all__ = ["MIXUP", "standard_candidates"]
 
 # By what the labels of networks are mixed: docs/choice.md.
 MIXUP = 0.5
-# Networks that are trained again differ by so much: docs/choice.md.
-TOLERANCE = 0.03
 
 
 def standard_candidates(*, networks: bool = False, max_samples: int | None = None) -> dict[str, Candidate]:

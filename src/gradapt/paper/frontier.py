@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from gradapt.choice import Candidate, Choice, Chosen
+from gradapt.choice import Candidate, Choice, Chosen, Committee
 from gradapt.choice.runs import ends_isometry
-from gradapt.choice.standard import MIXUP, TOLERANCE
+from gradapt.choice.standard import MIXUP
 from gradapt.domains import DomainSequence
 from gradapt.learners import Learner
 from gradapt.methods import Adaptation, CarriedLabels, Method, OnStep, Relabelling
@@ -129,7 +129,7 @@ class FrontierRun:
             since[0] = time.perf_counter()
 
         candidates = frontier_candidates(cell, chosen, self.known)
-        method = Chosen(candidates, tolerance=TOLERANCE, run_all=True, on_candidate=note)
+        method = Chosen(candidates, committee=Committee(mixup=MIXUP), run_all=True, on_candidate=note)
         adaptation = method.adapt(learner, sequence, None, workspace)
         choice: Choice = adaptation.choice
         self.found["seconds_chosen"] = time.perf_counter() - since[0]

@@ -22,6 +22,7 @@ from gradapt.theory.complexity import (
 )
 from gradapt.theory.discrepancies import discrepancy, discrepancy_bound, distance_to_last, minimising_weights
 from gradapt.theory.generalisation import NetworkConstants, PathErrors, generalisation_bound, network_bound
+from gradapt.theory.geodesic_distance import GeodesicDistance, distance_from_geodesic
 from gradapt.theory.kumar import kumar_exponential, kumar_factor, kumar_path, kumar_step
 from gradapt.theory.lipschitz import Lipschitz, Side, compose, linear_lipschitz, margin_lipschitz, spectral_product
 from gradapt.theory.measured import (
@@ -33,6 +34,7 @@ from gradapt.theory.measured import (
 )
 from gradapt.theory.network_lipschitz import network_lower, network_upper
 from gradapt.theory.optimal_steps import OptimalSteps, StepConstants, optimal_steps, simplified_bound, stationary_steps
+from gradapt.theory.pac_bayes import kl_upper, pac_bayes_margin
 from gradapt.theory.path_terms import PathCertificate, PathLength, path_certificate, path_length_inequality
 from gradapt.theory.shifted_error import error_difference
 from gradapt.theory.stability import naive_bound, self_training_stability
@@ -45,6 +47,7 @@ __all__ = [
     "ComparedModels",
     "FixedLength",
     "FixedShift",
+    "GeodesicDistance",
     "InputBound",
     "Kind",
     "LabelInvariance",
@@ -65,12 +68,14 @@ __all__ = [
     "compose",
     "discrepancy",
     "discrepancy_bound",
+    "distance_from_geodesic",
     "distance_to_last",
     "error_difference",
     "generalisation_bound",
     "guarantee",
     "heuristic",
     "input_bound",
+    "kl_upper",
     "kumar_exponential",
     "kumar_factor",
     "kumar_path",
@@ -91,6 +96,7 @@ __all__ = [
     "network_upper",
     "optimal_steps",
     "order",
+    "pac_bayes_margin",
     "path_certificate",
     "path_length_inequality",
     "self_training_stability",

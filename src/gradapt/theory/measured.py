@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import log, sqrt
+from math import floor, log, sqrt
 from typing import Any
 
 from scipy.stats import beta
@@ -169,18 +169,22 @@ def transported_error(
     --------
     >>> bound = transported_error((2, 130), 0.01, [0.02, 0.02], 200)
     >>> {name: round(value, 4) for name, value in bound.terms.items()}
-    {'source error': 0.0154, 'disagreement': 0.01, 'mixed classes': 0.04, 'target draw': 0.0865}
+    {'source error': 0.0154, 'disagreement': 0.01, 'mixed classes': 0.04, 'target draw': 0.036}
     """
     wrong, n_source = check_count(source[0], "errors", 0), check_count(source[1], "source samples")
     mixed = check_shifts(crossings, "crossings")
     n = check_count(n_target, "n_target")
+    counted = wrong / n_source + check_non_negative(disagreement, "disagreement") + float(mixed.sum())
+    # No more of the target's samples are wrong than this share; what more may be wrong of its law is an upper bound of
+    # Clopper and Pearson, which grows with the number of errors.
+    upper = clopper_pearson(min(floor(counted * n + 1e-9), n), n, delta)
     return Bound(
         "Target error along transport plans",
         {
             "source error": wrong / n_source,
-            "disagreement": check_non_negative(disagreement, "disagreement"),
+            "disagreement": float(disagreement),
             "mixed classes": float(mixed.sum()),
-            "target draw": sqrt(0.5 * log(1.0 / check_probability(delta, "delta")) / n),
+            "target draw": max(upper - counted, 0.0),
         },
         {"T": len(mixed), "n": n},
         guarantee(

@@ -68,8 +68,8 @@ def error_certificate(
     method : Method, optional
         Gradual self-training by default.
     crossing : float, optional
-        The share of each plan that is assumed at most to join different classes. By default what the plan between the
-        two halves of the source joins, whose classes are known: sampling noise without any shift.
+        The share of each plan that is assumed at most to join different classes. By default the most that plans
+        between halves of the source's counted rows join, whose classes are known: sampling noise without any shift.
     delta : float
         The bound holds with probability at least ``1 - delta`` where the assumption does.
     seed : int
@@ -92,7 +92,8 @@ def error_certificate(
     source = template.fit(trained.source.samples, trained.source.codes(template.classes))
     adapted = (method or GradualSelfTraining(measure_shift=False)).adapt(source, trained).learner
     if crossing is None:
-        crossing = _source_crossing(source, masked.source, seed)
+        # On rows that an encoder trained with labels has not seen.
+        crossing = _source_crossing(source, counted.source, seed)
     answers = _answers(source, counted[0].samples)
     shares = np.eye(len(source.classes))[answers]
     features = [encoded_rows(source, domain.samples) for domain in counted]

@@ -46,7 +46,11 @@ class ProportionShift:
 
 
 def proportion_shift(view: PathView, number: int) -> ProportionShift:
-    """How far the class proportions of a domain are from the source's, by the source model."""
+    """How far the class proportions of a domain are from the source's, by the source model; looked at once."""
+    return view.once(("proportions", number), lambda: _estimated(view, number))
+
+
+def _estimated(view: PathView, number: int) -> ProportionShift:
     k = view.n_classes
     logits = view.learner.logits(view.sequence[number].samples)
     weights = view.weights(number)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import sqrt
 
 import numpy as np
@@ -10,14 +10,17 @@ from numpy.typing import NDArray
 
 from gradapt.learners import Learner
 from gradapt.trust.accuracy import NORMAL_95, AccuracyEstimate
-from gradapt.trust.same_law import mixture_shares, same_laws
+from gradapt.trust.overlap import rows_to_label
+from gradapt.trust.proportions import proportion_shift
+from gradapt.trust.same_law import SameLaw, mixture_likeness, same_laws
 from gradapt.trust.view import PathView
-from gradapt.trust.weighted import class_shares, mean
+from gradapt.trust.weighted import class_shares, mean, total_variation
 
 __all__ = ["ReweightedSource"]
 
-_RESAMPLES = 20
-_MOST_ROWS = 300
+_RESAMPLES = 40
+# A wider interval says less than a hundred labels, whatever they are.
+_WIDEST = 0.5
 
 
 @dataclass(frozen=True)
@@ -53,18 +56,47 @@ class _Prepared:
         source = class_shares(view.codes, view.n_classes, view.weights(0))
         law = None if number == 0 else same_laws(view)[number - 1]
         stays = law is None or law.classes_stay
-        shares, drawn = source, 0.0
-        if law is not None and not law.same:
-            shares = np.array(law.shares)
-            drawn = view.once(("shares", number), lambda: self._spread_of_shares(number))
+        shares = source if law is None or law.same else np.array(law.shares)
+        value = float(shares @ self.accuracies)
+        drawn, doubt = 0.0, 0.0
+        if law is not None:
+            # A change of proportions that the tests did not see may be one that they cannot see.
+            drawn = float(np.mean((self._drawn(number) @ self.accuracies - value) ** 2))
+        if law is not None and (not law.same or proportion_shift(view, number).changed):
+            # What the tests' distances say of the proportions, and what the model's own answers say.
+            doubt = abs(float(np.array(proportion_shift(view, number).estimate) @ self.accuracies) - value)
         # A class with few held-out rows is not certain to be right or wrong: one of each is imagined.
         n = self.sizes + 2.0
         smoothed = (self.accuracies * self.sizes + 1.0) / n
         variance = float((shares**2 * smoothed * (1.0 - smoothed) / n).sum()) + drawn
         width = NORMAL_95 * sqrt(variance + self._own_draw(shares, number))
-        return AccuracyEstimate.around(
-            float(shares @ self.accuracies), width, "held-out source rows", reliable=stays and not adapted
+        found = AccuracyEstimate.around(value, width + doubt, "held-out source rows", reliable=stays and not adapted)
+        remark = self._remark(found, law, shares, number)
+        return replace(found, reliable=False, remark=remark) if remark else found
+
+    def _remark(
+        self, found: AccuracyEstimate, law: SameLaw | None, shares: NDArray[np.float64], number: int
+    ) -> str | None:
+        """Why the proportions make an estimate unreliable, or None."""
+        apart = 0.0 if law is None or law.same else self._apart(shares, number)
+        if apart > 0.0:
+            return (
+                f"two estimates of the class proportions differ by {100 * apart:.0f} % of the samples, so that more "
+                f"than proportions moved: label {rows_to_label()} rows"
+            )
+        if found.high - found.low <= _WIDEST:
+            return None
+        return (
+            "the model tells the classes apart so badly that a change of their proportions can be neither seen nor "
+            f"excluded: label {rows_to_label()} rows"
         )
+
+    def _apart(self, shares: NDArray[np.float64], number: int) -> float:
+        """How far two estimates of the proportions differ; 0 where their noise explains it."""
+        other = proportion_shift(self.view, number)
+        found = total_variation(shares, np.array(other.estimate))
+        noise = np.quantile([total_variation(shares, drawn) for drawn in self._drawn(number)], 0.95)
+        return found if found > noise + other.noise else 0.0
 
     def _own_draw(self, shares: NDArray[np.float64], number: int) -> float:
         """Variance of the accuracy on the rows of the domain, which are a draw themselves."""
@@ -73,16 +105,10 @@ class _Prepared:
         value = (value * n + 1.0) / (n + 2.0)
         return value * (1.0 - value) / n
 
-    def _spread_of_shares(self, number: int) -> float:
-        """Variance of the accuracy that comes from proportions that are themselves estimated, by resampling."""
-        view, rng = self.view, self.view.rng("shares", number)
-        found = []
-        for _ in range(_RESAMPLES):
-            held = rng.choice(view.held_rows, min(len(view.held_rows), 2 * _MOST_ROWS))
-            n = len(view.sequence[number])
-            rows = rng.integers(n, size=min(n, _MOST_ROWS))
-            shares = mixture_shares(
-                view.features(0, held), view.codes[held], view.features(number, rows), view.n_classes
-            )
-            found.append(float(shares @ self.accuracies))
-        return float(np.var(found))
+    def _drawn(self, number: int) -> NDArray[np.float64]:
+        """Proportions that other samples would give."""
+        return self.view.once(("drawn shares", number), lambda: self._resampled(number))
+
+    def _resampled(self, number: int) -> NDArray[np.float64]:
+        rng, likeness = self.view.rng("shares", number), mixture_likeness(self.view, number)
+        return np.array([likeness.shares(rng) for _ in range(_RESAMPLES)])

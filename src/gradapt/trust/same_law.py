@@ -17,7 +17,7 @@ from scipy.spatial.distance import cdist
 from gradapt.trust.view import PathView
 from gradapt.trust.weighted import Weights
 
-__all__ = ["LEVEL", "SameLaw", "holm", "mixture_shares", "same_laws", "two_sample_test"]
+__all__ = ["LEVEL", "SameLaw", "holm", "mixture_likeness", "mixture_shares", "same_laws", "two_sample_test"]
 
 # Share of paths without any shift that may be called shifted.
 LEVEL = 0.05
@@ -159,39 +159,76 @@ def mixture_shares(
     >>> mixture_shares(x, np.repeat([0, 1], 50), x[30:], 2).round(2).tolist()
     [0.27, 0.73]
     """
-    present = np.unique(codes)
-    parts = [source[codes == code] for code in present]
-    within = [cdist(part, part)[np.triu_indices(len(part), 1)] for part in parts]
-    width = max(float(np.median(np.concatenate(within))), 1e-12)
+    return Likeness.of(source, codes, target, n_classes).shares()
 
-    def likeness(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
-        return float(np.exp(-0.5 * (cdist(one, other) / width) ** 2).mean())
 
-    to_target = np.array([likeness(part, target) for part in parts])
-    between = np.array([[likeness(one, other) for other in parts] for one in parts])
-    # Within a class a sample is not compared with itself.
-    sizes = np.array([len(part) for part in parts], dtype=np.float64)
-    own = np.diag_indices(len(parts))
-    between[own] = np.where(sizes > 1, (sizes * between[own] - 1.0) / np.maximum(sizes - 1.0, 1.0), 1.0)
-    start = np.full(len(parts), 1.0 / len(parts))
+@dataclass(frozen=True, eq=False)
+class Likeness:
+    """How alike the rows of a labelled source and of a domain are, for `mixture_shares` of them or of other draws.
+
+    Attributes
+    ----------
+    within, to_target : float arrays
+        Gaussian kernel of all pairs of source rows, and of source rows with rows of the domain.
+    codes : int array
+        Classes of the source rows.
+    n_classes : int
+    """
+
+    within: NDArray[np.float64]
+    to_target: NDArray[np.float64]
+    codes: NDArray[np.int64]
+    n_classes: int
+
+    @classmethod
+    def of(
+        cls, source: NDArray[np.float64], codes: NDArray[np.int64], target: NDArray[np.float64], n_classes: int
+    ) -> Likeness:
+        """With a kernel as wide as half of the pairs within classes are close."""
+        apart = cdist(source, source)
+        pairs = np.triu(codes[:, None] == codes, 1)
+        width = max(float(np.median(apart[pairs])) if pairs.any() else 0.0, 1e-12)
+        within, to_target = (np.exp(-0.5 * (part / width) ** 2) for part in (apart, cdist(source, target)))
+        return cls(within, to_target, codes, n_classes)
+
+    def shares(self, rng: np.random.Generator | None = None) -> NDArray[np.float64]:
+        """The proportions; with ``rng`` those of rows drawn again with replacement."""
+        n, m = self.to_target.shape
+        own, there = np.ones(n), np.ones(m)
+        if rng is not None:
+            own, there = (np.bincount(rng.integers(size, size=size), minlength=size).astype(float) for size in (n, m))
+        present = np.unique(self.codes[own > 0])
+        parts = (self.codes == present[:, None]) * own
+        parts /= parts.sum(axis=1, keepdims=True)
+        between = parts @ self.within @ parts.T
+        # Within a class a sample is not compared with itself.
+        itself = (parts**2).sum(axis=1)
+        alone = np.diag_indices(len(parts))
+        between[alone] = np.where(itself < 1.0, (between[alone] - itself) / np.maximum(1.0 - itself, 1e-12), 1.0)
+        found = np.zeros(self.n_classes)
+        found[present] = _closest(between, parts @ self.to_target @ (there / there.sum()))
+        return np.asarray(found / found.sum())
+
+
+def _closest(between: NDArray[np.float64], to_target: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The point of the simplex where ``q' B q - 2 q' t`` is smallest."""
+    start = np.full(len(to_target), 1.0 / len(to_target))
     found = minimize(
         lambda q: q @ between @ q - 2.0 * q @ to_target,
         start,
         jac=lambda q: 2.0 * between @ q - 2.0 * to_target,
-        bounds=[(0.0, 1.0)] * len(parts),
+        bounds=[(0.0, 1.0)] * len(to_target),
         constraints={"type": "eq", "fun": lambda q: q.sum() - 1.0, "jac": np.ones_like},
         method="SLSQP",
     )
-    shares = np.zeros(n_classes)
-    shares[present] = np.clip(found.x, 0.0, None)
-    return np.asarray(shares / shares.sum())
+    return np.asarray(np.clip(found.x, 0.0, None))
 
 
 def _tested(view: PathView) -> tuple[SameLaw, ...]:
     numbers = range(1, len(view.sequence))
     # Even the smallest p-value must be able to pass the correction.
     n_exchanges = max(_FEWEST_EXCHANGES, ceil(1.25 * len(numbers) / LEVEL))
-    shares = [_shares(view, number) for number in numbers]
+    shares = [mixture_likeness(view, number).shares() for number in numbers]
     same = holm(np.array([_p_same(view, number, n_exchanges) for number in numbers]))
     # Where nothing moved, nothing is left to be explained by proportions.
     classes = holm(
@@ -234,13 +271,18 @@ def _exchanged(
     )
 
 
-def _shares(view: PathView, number: int) -> NDArray[np.float64]:
+def mixture_likeness(view: PathView, number: int) -> Likeness:
+    """Some held-out rows of the source against some of a domain, looked at once."""
+    return view.once(("likeness", number), lambda: _likeness(view, number))
+
+
+def _likeness(view: PathView, number: int) -> Likeness:
     rng = view.rng("mixture", number)
     held = view.held_rows
     if len(held) > 2 * _MOST_ROWS:
         held = rng.permutation(held)[: 2 * _MOST_ROWS]
     rows = _drawn(len(view.sequence[number]), view.weights(number), rng)
-    return mixture_shares(view.features(0, held), view.codes[held], view.features(number, rows), view.n_classes)
+    return Likeness.of(view.features(0, held), view.codes[held], view.features(number, rows), view.n_classes)
 
 
 def _drawn(n: int, weights: Weights, rng: np.random.Generator) -> NDArray[np.int64]:

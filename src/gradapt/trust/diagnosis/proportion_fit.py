@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field, replace
 from math import hypot
 
@@ -156,10 +155,7 @@ def fit_proportions(
     likely, confused = (kind.estimate(held, there) for kind in kinds)
     ratio = np.exp(likely.log_ratio)
     weights = ratio[source.codes(learner.classes)]
-    with warnings.catch_warnings():
-        # A row of a class that became frequent may be in every tree's sample; it then counts as told apart.
-        warnings.filterwarnings("ignore", "Some inputs do not have OOB scores", UserWarning)
-        left = overlap(source.matrix(), target.matrix(), weights=(weights / weights.sum(), None), seed=seed)
+    left = overlap(source.matrix(), target.matrix(), weights=(weights / weights.sum(), None), seed=seed)
     misfit, limit = _misfit(held, there, ratio)
     logits = learner.logits(target.samples)
     old = logits.argmax(axis=1) if in_use is None else in_use
