@@ -22,7 +22,7 @@ _LARGEST_RATIO = 1.0
 _LARGEST_JUMPED = 0.05
 # A plan that carries most of its mass across classes mixes the classes of generated domains.
 _LARGEST_CROSSING = 0.5
-# Nor can a plan follow classes that it mixes where nothing moves, in shares of what a coupling at random mixes. Fixed on
+# Nor can a plan follow classes that it mixes where nothing moves, in shares of what a coupling at random mixes. From
 # design seeds of real data: 0.5 to 0.9 on Elec2, storms and union, where generated domains lose up to 30 points (and on
 # Cover Type, where they win), at most 0.3 on digits, Rotated MNIST and Portraits.
 _LARGEST_MIXING = 0.4
