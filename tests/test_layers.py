@@ -11,7 +11,7 @@ ROOT = Path(gradapt.__file__).parent
 LAYERS = [
     {"errors", "seeds"},
     {"checks", "extras", "files"},
-    {"domains"},
+    {"domains", "engines"},
     {"transport", "networks", "theory", "datasets"},
     {"learners"},
     {"paths"},

@@ -18,6 +18,7 @@ from gradapt.choice import (
     Judgement,
     Names,
     NeighbourInformation,
+    Runs,
     StructureHolds,
     choose,
 )
@@ -215,6 +216,24 @@ class TestNames:
         assert choice.scores["turned"] == pytest.approx(choice.scores["right"])
         assert choice.best in ("right", "source")
         assert "under other names" in choice.struck["turned"]
+
+    def test_a_candidate_that_is_struck_out_is_no_witness(self, rng):
+        """One that lost a class, or is run for show alone, has the names of a poor source model on its side."""
+        noise = rng.integers(0, 5, len(self.truth))
+        said = {
+            "source": np.where(rng.random(len(noise)) < 0.4, self.turned, noise),
+            "right": self.truth,
+            "lost": np.where(self.turned == 4, 3, self.turned),
+            "shown": self.turned,
+        }
+        tables = {name: np.eye(5)[labels] for name, labels in said.items()}
+        method = Chosen({"right": Says(self.truth)})
+        runs = Runs(fitted(self.path), self.path, self.path.target, {}, "source", dict.fromkeys(said), tables)
+        runs = replace(runs, candidates=dict.fromkeys(said, Candidate(SourceOnly())))
+        alone = Names().inspect(replace(runs, adaptations=dict.fromkeys(["source", "right", "shown"])))
+        assert list(alone.struck) == ["right"]
+        found = method._inspected(runs, {"shown"})
+        assert [list(own.struck) for own in found] == [["lost"], [], []]
 
     def test_the_source_model_is_believed_where_nothing_else_is_known(self):
         choice = choose({"turned": Says(self.turned)}, self.path, cautious=False)

@@ -502,8 +502,8 @@ def spoil(rng: random.Random, subject: str, folder: Path) -> list[str]:
 def use(subject: str, folder: Path) -> None:
     """Read a subject and ask something of it."""
     if subject == "store":
+        from gradapt.engines.store import new_owner
         from gradapt.paper import Store
-        from gradapt.paper.store import new_owner
 
         store, cells = Store(folder / "cells.sqlite"), _cells()
         assert set(store.results(cells)) == store.finished(cells)

@@ -8,10 +8,11 @@ import time
 
 import pytest
 
+from gradapt.engines import store
+from gradapt.engines.store import new_owner
 from gradapt.errors import InputError
-from gradapt.paper import Cell, Options, Store, make_table, store, summarise
+from gradapt.paper import Cell, Options, Store, make_table, summarise
 from gradapt.paper.output import write_outputs
-from gradapt.paper.store import new_owner
 
 CELLS = [Cell("covtype", "reference", seed, 0, "gst") for seed in range(3)]
 CONNECT = sqlite3.connect
@@ -225,7 +226,7 @@ def test_two_do_not_work_on_the_same_cells(tmp_path):
 
 def test_a_dead_owner_loses_its_claims(tmp_path, monkeypatch):
     own = Store(tmp_path / "s.sqlite")
-    code = f"from gradapt.paper.store import *; from gradapt.paper import Cell; print(Store({str(own.path)!r}).claim("
+    code = f"from gradapt.engines.store import *; from gradapt.paper import Cell; print(Store({str(own.path)!r}).claim("
     code += "[Cell('covtype', 'reference', seed, 0, 'gst') for seed in range(3)], new_owner()))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert "seed=2" in done.stdout

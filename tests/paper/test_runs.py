@@ -12,6 +12,7 @@ import pytest
 import torch
 from sklearn.metrics import pairwise_distances
 
+from gradapt.engines import failed_cells, launch
 from gradapt.errors import SolverError
 from gradapt.paper import Cell, Launch, Options, Store, make_table, run_cells, run_tables, settings
 from gradapt.paper.bench import Bench
@@ -295,13 +296,17 @@ def test_every_baseline_of_the_tables_has_a_configuration():
 
 @pytest.mark.parametrize(("jobs", "remedy"), [(1, "--samples"), (4, "fewer than 4 --jobs")])
 def test_a_full_device_is_named_with_a_remedy(data, tmp_path, monkeypatch, jobs, remedy):
-    from gradapt.paper import launch
+    from gradapt.paper.launch import CellWork
 
     def full(bench, cell):
         raise torch.OutOfMemoryError
 
     monkeypatch.setattr(Bench, "run", full)
     cells = table_cells("covtype", given=[0], generated=[0], n_samples=60)
-    Store(tmp_path / "s.sqlite")
+    work, store = CellWork("cpu", jobs), Store(tmp_path / "s.sqlite")
+    finished = launch(cells, work, store)
+    assert finished.n_run == 0
+    assert set(finished.failures) == set(cells)
+    assert [failed.name for failed in failed_cells(store)] == [str(cell) for cell in sorted(cells)]
     with pytest.raises(SolverError, match=remedy):
-        launch.run_group(cells, tmp_path / "s.sqlite", "cpu", jobs=jobs)
+        finished.raise_failed()

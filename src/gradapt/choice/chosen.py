@@ -42,12 +42,12 @@ class Chosen:
     score : Evidence
         What candidates are ranked by.
     guards : sequence of Guard
-        What strikes candidates out.
+        What strikes candidates out, one guard after another.
     cautious : bool
         Keep the source model unless the best candidate's gain over it is above 0 with its whole interval.
     committee : Committee, optional
-        Where other candidates cannot be told from the best one, a new model of the learner's kind learns what they say
-        of the target. By default the best candidate's own model is taken.
+        Where other candidates cannot be told from the best one, take the mean of what they all say. By default the best
+        candidate's own model is taken.
     run_all : bool
         Run candidates that a guard struck out beforehand as well, to show what they are worth; they are not chosen.
     on_candidate : callable, optional
@@ -100,10 +100,7 @@ class Chosen:
         out = {name for found in known for name in found.struck}
         skipped = set() if self.run_all else out
         run_candidates(runs, skipped=skipped, on_candidate=self.on_candidate, keep_steps=on_step is not None)
-        # What is run for show alone is no witness against others.
-        fair = replace(runs, adaptations={name: own for name, own in runs.adaptations.items() if name not in out})
-        shown = [guard.inspect(fair) for guard in self.guards]
-        choice = conclude(runs, self.score.judge(runs), [*known, *shown], self.cautious)
+        choice = conclude(runs, self.score.judge(runs), [*known, *self._inspected(runs, out)], self.cautious)
         if on_step is not None:
             for record, student in runs.steps[choice.best]:
                 on_step(record, student)
@@ -114,8 +111,17 @@ class Chosen:
             if members:
                 sentence = f"{choice.sentence}; {self.committee.in_words(members)}"
                 choice = replace(choice, sentence=sentence, members=members)
-                adaptation = replace(adaptation, learner=self.committee.taught(runs, members))
+                adaptation = replace(adaptation, learner=self.committee.model(runs, members))
         return replace(adaptation, choice=choice)
+
+    def _inspected(self, runs: Runs, out: set[Hashable]) -> list[Findings]:
+        """What the guards find, one after another: who is struck out is no witness against others."""
+        found = []
+        for guard in self.guards:
+            left = {name: own for name, own in runs.adaptations.items() if name not in out or name == runs.reference}
+            found.append(guard.inspect(replace(runs, adaptations=left)))
+            out = out | set(found[-1].struck)
+        return found
 
 
 def choose(

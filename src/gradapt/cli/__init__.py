@@ -8,7 +8,7 @@ import sys
 from typing import NoReturn
 
 from gradapt import __version__
-from gradapt.cli import adapt, check, datasets, demo, export, label, paper, predict, report
+from gradapt.cli import adapt, check, datasets, demo, export, label, paper, predict, report, runs
 from gradapt.cli.text import printable
 from gradapt.errors import InputError, SolverError
 
@@ -23,6 +23,7 @@ _COMMANDS = {
     "report": report,
     "export": export,
     "paper": paper,
+    "runs": runs,
     "datasets": datasets,
 }
 

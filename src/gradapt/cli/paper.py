@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 
+from gradapt.cli.engine_options import declare_engine, engine_of
 from gradapt.cli.parsing import Fail, at_least, counts
 
 __all__ = ["HELP", "declare", "run"]
@@ -46,9 +48,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--with-given", action="store_true", help="in uda, baselines also with the given domains pooled with the target"
     )
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda [%(default)s]")
-    parser.add_argument(
-        "--jobs", type=at_least(1), default=1, metavar="N", help="processes, one benchmark and seed each [%(default)s]"
-    )
+    declare_engine(parser)
     parser.add_argument(
         "--samples", type=at_least(1), metavar="N", help="at most this many samples in each domain, for a trial"
     )
@@ -64,11 +64,12 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
     """Run what is missing, print and write."""
     from gradapt.paper import Launch, Options, run_tables
 
+    engine = engine_of(chosen, on_cpu=chosen.device == "cpu")
     run_tables(
         chosen.tables,
         Options(chosen.preset, chosen.given, chosen.generated, chosen.samples, chosen.with_given, chosen.first_seed),
         seeds=chosen.seeds,
-        launch=Launch(chosen.device, chosen.jobs, chosen.store),
+        launch=Launch(chosen.device, chosen.jobs or 1, chosen.store, engine, shlex.join(chosen.arguments)),
         output=chosen.output,
     )
     return 0

@@ -1,5 +1,6 @@
 """The paper's tables and figures: cells, a store that survives interruption, launchers, output."""
 
+from gradapt.engines import Store
 from gradapt.paper.cells import Cell
 from gradapt.paper.launch import Launch, run_cells
 from gradapt.paper.layouts import TABLES, make_table
@@ -7,7 +8,6 @@ from gradapt.paper.presets import BENCHMARKS, PRESETS, Settings, settings
 from gradapt.paper.published import published_comparison, published_figure, published_number
 from gradapt.paper.run import EXHIBITS, run_tables
 from gradapt.paper.statistics import Entry, summarise
-from gradapt.paper.store import Store
 from gradapt.paper.table import Options, Place, Table
 
 __all__ = [

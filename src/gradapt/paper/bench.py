@@ -82,6 +82,20 @@ class Bench:
             budget = _MEMORY_SHARE * torch.cuda.get_device_properties(self.device).total_memory
         return Workspace(int(budget / self.jobs))
 
+    def prepare(self, cells: Iterable[Cell]) -> None:
+        """Make what several cells share: data, source models, and features of encoders that stay as they are.
+
+        A bench that is sent to another process takes this along, so that it is made once for all of them.
+        """
+        for cell in cells:
+            sequence = self.sequence(cell.n_given)
+            if cell.study == FRONTIER or not is_network(cell):
+                continue
+            learner, method = self.start(cell)
+            if _freezes(method):
+                self.workspace.encoded(learner, sequence)
+        _ = self.heldout
+
     def sequence(self, n_given: int) -> DomainSequence:
         """The domains on the device, no label but the source's among them."""
         if n_given not in self._sequences:
@@ -177,9 +191,7 @@ class Bench:
 
     def _scores(self, learner: Learner, sequence: DomainSequence, method: Method) -> Any:
         """Scores of a model: from its head on features that are at hand, where the encoder is frozen."""
-        frozen = isinstance(method, GOAT | ChosenGOAT | CarriedLabels) or (
-            isinstance(method, GradualSelfTraining) and method.freeze_encoder
-        )
+        frozen = _freezes(method)
         by_name = {domain.name: domain for domain in sequence}
 
         def from_features(model: Learner, domain: LabelledDomain) -> NDArray[np.float64]:
@@ -229,6 +241,12 @@ class Bench:
 
     def _on_device(self, domain: Domain) -> torch.Tensor:
         return torch.from_numpy(np.ascontiguousarray(domain.samples)).to(self.device)
+
+
+def _freezes(method: Method) -> bool:
+    """Whether a method leaves the encoder as it is."""
+    frozen = isinstance(method, GradualSelfTraining) and method.freeze_encoder
+    return frozen or isinstance(method, GOAT | ChosenGOAT | CarriedLabels)
 
 
 def _with_candidates(

@@ -7,8 +7,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from gradapt.engines import OnCell
 from gradapt.paper.cells import Cell
-from gradapt.paper.launch import OnCell
 
 __all__ = ["shown"]
 

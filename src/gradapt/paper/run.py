@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from gradapt.engines import Store, interruptible
 from gradapt.errors import InputError
 from gradapt.extras import need
 from gradapt.paper.cells import Cell
@@ -19,7 +17,6 @@ from gradapt.paper.output import print_table, write_outputs
 from gradapt.paper.presets import BENCHMARKS
 from gradapt.paper.progress import shown
 from gradapt.paper.statistics import Entry, summarise
-from gradapt.paper.store import Store
 from gradapt.paper.table import Options, Table
 
 __all__ = ["EXHIBITS", "run_tables"]
@@ -53,8 +50,16 @@ def run_tables(
     store = Store(launch.store)
     started = time.perf_counter()
     n_finished = len(store.finished(everything))
-    with _interruptible(store, everything), shown(len(everything), n_finished, quiet=quiet) as report:
-        n_run = run_cells(everything, store, device=launch.device, jobs=launch.jobs, on_cell=report)
+    with interruptible(store, everything), shown(len(everything), n_finished, quiet=quiet) as report:
+        n_run = run_cells(
+            everything,
+            store,
+            device=launch.device,
+            jobs=launch.jobs,
+            engine=launch.engine,
+            on_cell=report,
+            command=launch.command or f"paper {' '.join(names)}",
+        )
     seconds = time.perf_counter() - started
     about: dict[str, Any] = {
         "seeds": seeds,
@@ -72,29 +77,6 @@ def run_tables(
     if "vae" in names:
         _run_vae(options, seeds, launch.device, output, quiet)
     return entries
-
-
-@contextmanager
-def _interruptible(store: Store, cells: Sequence[Cell]) -> Iterator[None]:
-    """An interrupt, or a request to end, says what is kept."""
-
-    def stop(number: int, frame: Any) -> None:
-        raise KeyboardInterrupt
-
-    # Only the main thread may listen; a caller's own threads leave the signal as it is.
-    here = threading.current_thread() is threading.main_thread()
-    before = signal.signal(signal.SIGTERM, stop) if here else None
-    try:
-        yield
-    except KeyboardInterrupt:
-        n_finished = len(store.finished(cells))
-        raise KeyboardInterrupt(
-            f"interrupted; {n_finished} of {len(cells)} cells are finished and kept in {store.path}; the same command "
-            "goes on there"
-        ) from None
-    finally:
-        if here:
-            signal.signal(signal.SIGTERM, before)
 
 
 def _show(

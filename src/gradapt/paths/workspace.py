@@ -38,6 +38,17 @@ class Workspace:
         self._encoded: dict[tuple[int, int], tuple[Learner, Domain, Domain]] = {}
         self._coupled: dict[Hashable, tuple[DomainSequence, Transport, Coupled]] = {}
 
+    def __getstate__(self) -> dict[str, Any]:
+        # In another process everything has another identity.
+        kept = list(self._encoded.values()), list(self._coupled.values())
+        return {"max_bytes": self.max_bytes, "kept": kept}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.max_bytes = state["max_bytes"]
+        encoded, coupled = state["kept"]
+        self._encoded = {(id(own[0]), id(own[1])): own for own in encoded}
+        self._coupled = {_key(own[0], own[1]): own for own in coupled}
+
     def domains(self, learner: Learner, sequence: DomainSequence, *, feature_space: bool) -> DomainSequence:
         """The domains in the space to couple in, without labels but the source's."""
         return self.encoded(learner, sequence) if feature_space else sequence.masked()

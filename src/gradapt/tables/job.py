@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from gradapt.choice import Choice, ChosenGOAT
-from gradapt.estimators.remedies import ChosenRemedy, RemedyChoice, table_remedies
+from gradapt.estimators.remedies import IN_USE, ChosenRemedy, RemedyChoice, table_remedies
 from gradapt.learners import Learner
 from gradapt.methods import (
     GOAT,
@@ -29,6 +29,7 @@ from gradapt.tables.predictor import Predictor
 from gradapt.tables.read import Table, table_of
 from gradapt.tables.settings import Settings
 from gradapt.trust import Decision, assess, unanswered
+from gradapt.trust.diagnosis import RecentFit
 
 __all__ = ["Result", "adapt_checked", "adapt_frame", "adapt_table"]
 
@@ -148,14 +149,18 @@ def adapt_checked(
         path = adaptation.path or given_path(Workspace().encoded(source, prepared.training), measure_shift=False)
         report("estimate", 1, 1)
         model = source if decision.keep_source else adaptation.learner
-        predictor = Predictor(prepared.plans, prepared.preprocessing, model.estimator, prepared.boolean)
+        own = checked.settings.in_use if decision.keep_source else None
+        predictor = Predictor(prepared.plans, prepared.preprocessing, model.estimator, prepared.boolean, own)
         rows = prepared.windows[-1].rows
         report("predict", 0, len(rows))
         predictions = predictor.predict_table(
             checked.table, rows, lambda done: report("predict", done, len(rows)), training=True
         )
         for name, learner in tried.items() if every_candidate else ():
-            other = replace(predictor, model=learner.estimator).predict_table(checked.table, rows, training=True)
+            asked = checked.settings.in_use if name == IN_USE else None
+            other = replace(predictor, model=learner.estimator, own=asked).predict_table(
+                checked.table, rows, training=True
+            )
             predictions[f"prediction by {name}"] = other["prediction"]
     told = tuple(dict.fromkeys([*checked.warnings, *messages]))
     return Result(checked, adaptation, path, choice, decision, predictor, predictions, told)
@@ -163,26 +168,31 @@ def adapt_checked(
 
 def _decision(checked: Checked, adaptation: Adaptation, choice: Choice, students: dict[int, Learner]) -> Decision:
     """Which model to keep: by the check and the estimates, or by the comparison of remedies where there was one."""
-    if adaptation.is_none_of(checked.source):
-        if not isinstance(choice, RemedyChoice):
-            return checked.decision
-        before = choice.measured[0] if choice.measured else checked.decision.before
-        reasons = (choice.sentence, *unanswered(checked.decision.verdict, 0))
+    remedies = choice if isinstance(choice, RemedyChoice) else None
+    if remedies is None and adaptation.is_none_of(checked.source):
+        return checked.decision
+    if remedies is not None and remedies.best == remedies.reference:
+        before = remedies.measured[0] if remedies.measured else checked.decision.before
+        reasons = (remedies.sentence, *unanswered(checked.decision.verdict, 0))
         return replace(checked.decision, before=before, reasons=reasons)
-    decision = assess(
-        checked.view,
-        checked.source,
-        adaptation.learner,
-        gate=checked.settings.gate,
-        students=students,
-        n_generated=choice.n_generated,
-    )
-    if not isinstance(choice, RemedyChoice):
+    decision = checked.decision
+    if remedies is None or not isinstance(remedies.fit, RecentFit):
+        # Rows in units of those before them can only be judged where none is left out, which these estimates do.
+        decision = assess(
+            checked.view,
+            checked.source,
+            adaptation.learner,
+            gate=checked.settings.gate,
+            students=students,
+            n_generated=choice.n_generated,
+        )
+    if remedies is None:
         return decision
-    before, after = choice.measured or (decision.before, decision.after)
-    if choice.fit is not None:
-        after = choice.fit.accuracy
-    reasons = (choice.sentence, *decision.reasons)
+    own = checked.decision.before if checked.in_use is not None else decision.before
+    before, after = remedies.measured or (own, decision.after)
+    if remedies.fit is not None:
+        after = remedies.fit.accuracy
+    reasons = (remedies.sentence, *decision.reasons)
     told = replace(decision, before=before, after=after, lost=None, gain=None, reasons=reasons)
     return replace(told, kept="adapted", compared=True)
 
@@ -196,7 +206,7 @@ def _adapted(
     ratios = [step.largest_ratio for step in checked.decision.verdict.steps]
     steps = [ratio for ratio in ratios if np.isfinite(ratio)]
     columns = checked.table.image_shape is None and not is_network(checked.source.estimator)
-    method = checked.settings.method_for(max(steps, default=1.0), columns=columns)
+    method = checked.settings.method_for(max(steps, default=1.0), columns=columns, in_order=checked.prepared.in_order)
     total, done = len(table_remedies()) + 4 if labelled is not None else _n_steps(method, last, checked), 0
     students: dict[int, Learner] = {}
     tried: dict[str, Learner] = {}
@@ -219,8 +229,8 @@ def _adapted(
     if isinstance(method, ChosenGOAT):
         method = replace(method, on_candidate=lambda number, _: advance(last * (number + 1)))
     if isinstance(method, ChosenRemedy):
-        given = checked.settings.given_proportions(checked.source.classes.tolist(), checked.prepared.boolean)
-        method = replace(method, given=given, on_candidate=one_more)
+        given = checked.settings.given_proportions(checked.source.classes.tolist())
+        method = replace(method, given=given, in_use=checked.in_use, on_candidate=one_more)
     if labelled is None:
         adaptation = method.adapt(checked.source, training, watch)
     else:

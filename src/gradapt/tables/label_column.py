@@ -16,12 +16,13 @@ from gradapt.domains.order import value_name
 from gradapt.errors import InputError
 from gradapt.tables.windowing import exact_number
 
-__all__ = ["Labels", "read_labels"]
+__all__ = ["Labels", "is_true", "read_labels"]
 
 # A class with fewer rows in the source can be neither learned nor checked.
 _FEWEST = 3
 _MOST_NUMBERS = 20
 _MOST_CLASSES = 1_000
+_TRUTH = np.array(["False", "True"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +36,7 @@ class Labels:
     values : int or text array
         Their labels.
     boolean : bool
-        Whether the column held true and false, which models see as 1 and 0.
+        Whether the column held true and false, which models call by these words.
     """
 
     rows: NDArray[np.int64]
@@ -43,8 +44,17 @@ class Labels:
     boolean: bool
 
 
+def is_true(name: Any) -> bool:
+    """Whether a class of a column of truth values is the true one, by its word or by the number 1.
+
+    >>> is_true("True"), is_true(np.int64(1)), is_true("False")
+    (True, True, False)
+    """
+    return str(name) in ("True", "1")
+
+
 def read_labels(
-    column: pd.Series, rows: NDArray[np.int64], who: str, *, guessed: bool = False
+    column: pd.Series, rows: NDArray[np.int64], who: str, *, guessed: bool = False, later: bool = True
 ) -> tuple[Labels, list[str]]:
     """Labels of the source; later labels are not looked at. Also returns sentences on what was left out.
 
@@ -59,6 +69,8 @@ def read_labels(
     guessed : bool
         Whether the type of the column was guessed from the text of all rows, later ones among them. It is then
         guessed again from the labels of the source alone.
+    later : bool
+        Whether to say how many labels there are that nobody looks at.
     """
     own = column.iloc[rows]
     if isinstance(own.dtype, pd.SparseDtype):
@@ -71,15 +83,15 @@ def read_labels(
     said = []
     if not present.all():
         said.append(f"{int((~present).sum())} rows of the first window have no label and were left out of training")
-    later = int(column.notna().sum()) - int(present.sum())
-    if later:
-        said.append(f"{later} labels after the first window were not looked at")
+    unseen = int(column.notna().sum()) - int(present.sum())
+    if unseen and later:
+        said.append(f"{unseen} labels after the first window were not looked at")
     rows, own = rows[present], own[present]
     if own.dtype.kind == "O":
         own = own.astype(object)
         own = _guessed_again(own) if guessed else own
     boolean = bool(pd.api.types.is_bool_dtype(own.dtype)) or set(own.map(type)) <= {bool, np.bool_}
-    values = own.to_numpy(np.int64) if boolean else _plain(own, who)
+    values = _TRUTH[own.to_numpy(np.int64)] if boolean else _plain(own, who)
     rows, values, sentence = _without_rare(rows, values, who)
     return Labels(rows, values, boolean), said + sentence
 

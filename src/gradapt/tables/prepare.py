@@ -41,12 +41,18 @@ class Prepared:
         Samples that models are trained on.
     sample : DomainSequence
         Fewer samples, for transport and checks.
-    target_rows : int array
-        Rows of the table that the target of ``training`` holds.
+    source_rows, target_rows : int arrays
+        Rows of the table that the source and the target of ``training`` hold.
     boolean : bool
         Whether the labels were true and false.
     sampled : list of str
         Sentences on what was left out.
+    features : tuple of str
+        Columns that may be features.
+    in_order : bool
+        Whether the rows of every window stand in their order, none left out.
+    target_labels : bool
+        Whether labels of the last window may be used as well.
     """
 
     windows: list[Window]
@@ -54,23 +60,31 @@ class Prepared:
     preprocessing: Any
     training: DomainSequence
     sample: DomainSequence
+    source_rows: NDArray[np.int64]
     target_rows: NDArray[np.int64]
     boolean: bool
     sampled: list[str]
+    features: tuple[str, ...] = ()
+    in_order: bool = False
+    target_labels: bool = False
 
 
 def prepare(table: Table, settings: Settings) -> Prepared:
     """Cut, sample and preprocess; labels after the first window are never looked at."""
     order, who, names = _order(table, settings)
     windows, said = cut_windows(order, settings.windows, who)
+    windows, target_labels = _joined(windows, settings.labels_until, said)
     labels, more = read_labels(
         table.columns([settings.label])[settings.label],
         windows[0].rows,
         f"label column {settings.label!r}",
         guessed=table.guessed,
+        later=not target_labels,
     )
     said += more
+    sorted_rows = bool(order.dropna().is_monotonic_increasing)
     parts, labels = _sampled_rows(windows, labels, settings, said)
+    whole = all(len(part) == len(window.rows) for part, window in zip(parts, windows, strict=True))
     frame, chosen = _gather(table, parts, names)
     coded = _known(table, settings.categorical, "categorical")
     plans = plan_columns(frame, keep_constant=table.image_shape is not None, categorical=coded)
@@ -85,7 +99,10 @@ def prepare(table: Table, settings: Settings) -> Prepared:
     # The same rows that plans are made between.
     sample = training.each(Transport(max_samples=settings.limits.transport, seed=settings.seed).sampled)
     said += _sampling("plans and checks looked at", settings.limits.transport, [len(domain) for domain in training])
-    return Prepared(windows, plans, preprocessing, training, sample, parts[-1], labels.boolean, said)
+    return Prepared(
+        windows, plans, preprocessing, training, sample, parts[0], parts[-1], labels.boolean, said,
+        tuple(names), sorted_rows and whole, target_labels,
+    )  # fmt: skip
 
 
 def _order(table: Table, settings: Settings) -> tuple[pd.Series, str, list[str]]:
@@ -96,12 +113,15 @@ def _order(table: Table, settings: Settings) -> tuple[pd.Series, str, list[str]]
             raise InputError(f"the table has no column {column!r}; it has {shown or 'none'}")
     if table.n_rows == 0:
         raise InputError("the table has no rows")
+    hidden = _known(table, settings.drop, "drop")
+    if settings.in_use is not None:
+        hidden += _known(table, settings.in_use.hidden, "the model in use")
     if isinstance(settings.order, Column):
         name = settings.order.name
-        features = table.features(settings.label, name, *_known(table, settings.drop, "drop"))
+        features = table.features(settings.label, name, *hidden)
         order = table.columns([name])[name].reset_index(drop=True)
         return order, f"order column {name!r}", _check_features(features)
-    features = _check_features(table.features(settings.label, *_known(table, settings.drop, "drop")))
+    features = _check_features(table.features(settings.label, *hidden))
     if isinstance(settings.order, FilePosition):
         if len(table.files) < 2:
             raise InputError("one file is one snapshot; give several files, or the column that orders the rows")
@@ -116,6 +136,23 @@ def _known(table: Table, names: tuple[str, ...], what: str) -> tuple[str, ...]:
     if absent:
         raise InputError(f"{what} names the column {absent[0]!r}, which the table does not have")
     return names
+
+
+def _joined(windows: list[Window], until: str | None, said: list[str]) -> tuple[list[Window], bool]:
+    """Windows up to the one whose labels may be used as a single one, and whether the last one is among them."""
+    if until is None:
+        return windows, False
+    names = [window.name for window in windows]
+    place = names.index(until) if until in names else int(until) - 1 if until.isdecimal() else -1
+    if not 0 <= place < len(windows):
+        raise InputError(f"there is no window {until!r} up to which labels may be used; there are {', '.join(names)}")
+    last = place == len(windows) - 1
+    n_joined = place if last else place + 1
+    said.append(f"labels of all windows up to {names[place]!r} are used")
+    if n_joined < 2:
+        return windows, last
+    rows = np.sort(np.concatenate([window.rows for window in windows[:n_joined]]))
+    return [Window(f"{names[0]} to {names[n_joined - 1]}", rows), *windows[n_joined:]], last
 
 
 def _check_features(names: list[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""`Store`: finished cells in an SQLite file, one atomic record each, and who is at work on the others."""
+"""`Store`: finished cells in an SQLite file, one atomic record each, who is at work on the others, and what failed."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import platform
 import secrets
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
+from gradapt.engines.engine import Failure
 from gradapt.errors import InputError, one_line
 from gradapt.files import DISK, cannot_write
-from gradapt.paper.cells import Cell
 
-__all__ = ["LEASE_SECONDS", "Store", "new_owner"]
+__all__ = ["LEASE_SECONDS", "Cell", "Store", "is_alive", "new_owner"]
 
 _LOG = logging.getLogger("gradapt")
 
@@ -33,10 +33,48 @@ CREATE TABLE IF NOT EXISTS records (
     finished_at TEXT NOT NULL DEFAULT (strftime('%Y-%m-%dT%H:%M:%SZ', 'now'))
 );
 CREATE TABLE IF NOT EXISTS claims (key TEXT PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL);
+CREATE TABLE IF NOT EXISTS failures (
+    key TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    text TEXT NOT NULL,
+    traceback TEXT NOT NULL,
+    failed_at REAL NOT NULL
+);
+CREATE TABLE IF NOT EXISTS runs (
+    owner TEXT PRIMARY KEY,
+    command TEXT NOT NULL,
+    engine TEXT NOT NULL,
+    cells TEXT NOT NULL,
+    finished_before INTEGER NOT NULL,
+    started REAL NOT NULL,
+    until REAL NOT NULL,
+    ended REAL,
+    state TEXT NOT NULL
+);
 """
 
 # A claim that is not renewed for so long is free for others.
 LEASE_SECONDS = 60.0
+# Keys that are asked for at once; SQLite takes no more than 999 of them everywhere.
+_MOST_KEYS = 500
+
+
+class Cell(Protocol):
+    """What a store holds records of: plain data with a text that says which, and a name for people."""
+
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def group(self) -> Hashable:
+        """Cells of one group share what is prepared once."""
+        ...
+
+    def __lt__(self, other: Any) -> bool: ...
+
+
+AnyCell = TypeVar("AnyCell", bound=Cell)
 
 
 def new_owner() -> str:
@@ -55,6 +93,7 @@ class Store:
     Examples
     --------
     >>> from tempfile import TemporaryDirectory
+    >>> from gradapt.paper import Cell
     >>> with TemporaryDirectory() as folder:
     ...     store = Store(Path(folder) / "cells.sqlite")
     ...     cell = Cell("covtype", "reference", 0, 2, "goat", 4)
@@ -75,7 +114,7 @@ class Store:
             DISK.make_folders(self.path.parent)
         except OSError as error:
             raise cannot_write(self.path, error) from None
-        with self._open() as connection:
+        with self.connected() as connection:
             # A view or a trigger of somebody else could go on for ever.
             other = connection.execute("SELECT type FROM sqlite_master WHERE type NOT IN ('table', 'index')").fetchone()
             if other is not None:
@@ -94,7 +133,7 @@ class Store:
     ) -> bool:
         """Write the record of a finished cell; False where there was a sound one already."""
         record = (json.dumps(result), json.dumps(provenance), seconds, peak_bytes)
-        with self._open() as connection:
+        with self.connected() as connection:
             connection.execute("BEGIN IMMEDIATE")
             columns = "result, provenance, seconds, peak_bytes"
             row = connection.execute(f"SELECT {columns} FROM records WHERE key = ?", (cell.key,)).fetchone()
@@ -104,21 +143,29 @@ class Store:
                     f"INSERT OR REPLACE INTO records (key, {columns}) VALUES (?, ?, ?, ?, ?)", (cell.key, *record)
                 )
             connection.execute("DELETE FROM claims WHERE key = ?", (cell.key,))
+            connection.execute("DELETE FROM failures WHERE key = ?", (cell.key,))
         return new
 
-    def finished(self, cells: Iterable[Cell]) -> set[Cell]:
+    def fail(self, cell: Cell, failure: Failure) -> None:
+        """Keep why a cell has no record; the cell is free again, and a later record takes the place of this."""
+        row = (cell.key, str(cell), failure.kind, failure.text, failure.traceback, time.time())
+        with self.connected() as connection:
+            connection.execute("INSERT OR REPLACE INTO failures VALUES (?, ?, ?, ?, ?, ?)", row)
+            connection.execute("DELETE FROM claims WHERE key = ?", (cell.key,))
+
+    def finished(self, cells: Iterable[AnyCell]) -> set[AnyCell]:
         """Those of the cells that have a sound record."""
         return set(self.results(cells))
 
-    def results(self, cells: Iterable[Cell]) -> dict[Cell, dict[str, Any]]:
+    def results(self, cells: Iterable[AnyCell]) -> dict[AnyCell, dict[str, Any]]:
         """Results of finished cells, with their seconds, memory and provenance.
 
         A record that cannot be read, or that lacks its accuracy, does not count; the log says so once.
         """
-        with self._open() as connection:
+        with self.connected() as connection:
             return self._sound(connection, cells)
 
-    def claim(self, cells: Iterable[Cell], owner: str) -> list[Cell]:
+    def claim(self, cells: Iterable[AnyCell], owner: str) -> list[AnyCell]:
         """Take those of the cells that are neither finished nor claimed by somebody who lives.
 
         Parameters
@@ -128,10 +175,10 @@ class Store:
             From `new_owner`; must `renew` within the lease.
         """
         cells = list(cells)
-        with self._open() as connection:
+        with self.connected() as connection:
             connection.execute("BEGIN IMMEDIATE")
             finished = self._sound(connection, cells)
-            taken = {key: claim for key, *claim in connection.execute("SELECT key, owner, until FROM claims")}
+            taken = _rows(connection, "key, owner, until", "claims", cells)
             free = [cell for cell in cells if cell not in finished and not _held(taken.get(cell.key), owner)]
             until = time.time() + LEASE_SECONDS
             rows = [(cell.key, owner, until) for cell in free]
@@ -139,18 +186,20 @@ class Store:
         return free
 
     def renew(self, owner: str) -> None:
-        """Lengthen the lease of all that an owner has claimed."""
-        with self._open() as connection:
-            connection.execute("UPDATE claims SET until = ? WHERE owner = ?", (time.time() + LEASE_SECONDS, owner))
+        """Lengthen the lease of all that an owner has claimed, and of its run."""
+        with self.connected() as connection:
+            for table in ("claims", "runs"):
+                until = time.time() + LEASE_SECONDS
+                connection.execute(f"UPDATE {table} SET until = ? WHERE owner = ?", (until, owner))
 
     def release(self, owner: str) -> None:
         """Give back all that an owner has claimed."""
-        with self._open() as connection:
+        with self.connected() as connection:
             connection.execute("DELETE FROM claims WHERE owner = ?", (owner,))
 
-    def _sound(self, connection: sqlite3.Connection, cells: Iterable[Cell]) -> dict[Cell, dict[str, Any]]:
-        rows = connection.execute("SELECT key, result, provenance, seconds, peak_bytes, finished_at FROM records")
-        known = {row[0]: row[1:] for row in rows}
+    def _sound(self, connection: sqlite3.Connection, cells: Iterable[AnyCell]) -> dict[AnyCell, dict[str, Any]]:
+        cells = list(cells)
+        known = _rows(connection, "key, result, provenance, seconds, peak_bytes, finished_at", "records", cells)
         found = {}
         for cell in cells:
             if cell.key in known:
@@ -167,7 +216,8 @@ class Store:
             _LOG.warning("gradapt: the record of %s in %s %s; it counts as not finished", cell, self.path, reason)
 
     @contextmanager
-    def _open(self) -> Iterator[sqlite3.Connection]:
+    def connected(self) -> Iterator[sqlite3.Connection]:
+        """A connection whose changes are all made at the end of the block, or none; errors are one clear line."""
         try:
             connection = sqlite3.connect(self.path, timeout=60)
             try:
@@ -197,13 +247,31 @@ def _read(row: tuple[Any, ...]) -> dict[str, Any] | str:
     return {**result, "provenance": provenance, "seconds": row[2], "peak_bytes": row[3]}
 
 
-def _held(claim: list[Any] | None, owner: str) -> bool:
+def _rows(
+    connection: sqlite3.Connection, columns: str, table: str, cells: Sequence[Cell]
+) -> dict[str, tuple[Any, ...]]:
+    """The rows of some cells by key, without their first column."""
+    found: dict[str, tuple[Any, ...]] = {}
+    for start in range(0, len(cells), _MOST_KEYS):
+        keys = [cell.key for cell in cells[start : start + _MOST_KEYS]]
+        marks = ", ".join("?" * len(keys))
+        for row in connection.execute(f"SELECT {columns} FROM {table} WHERE key IN ({marks})", keys):
+            found[row[0]] = row[1:]
+    return found
+
+
+def _held(claim: tuple[Any, ...] | None, owner: str) -> bool:
     """Whether somebody else who lives has claimed a cell."""
-    if claim is None or not isinstance(claim[0], str) or not isinstance(claim[1], int | float):
-        return False  # no claim that we wrote
-    if claim[0] == owner or claim[1] < time.time():
+    return claim is not None and claim[0] != owner and is_alive(*claim)
+
+
+def is_alive(owner: Any, until: Any) -> bool:
+    """Whether an owner, who is to renew what it has before a time, still lives."""
+    if not isinstance(owner, str) or not isinstance(until, int | float):
+        return False  # nothing that we wrote
+    if until < time.time():
         return False
-    machine, _, rest = claim[0].partition(":")
+    machine, _, rest = owner.partition(":")
     number = rest.partition(":")[0][:20]
     # On another machine, or on Windows, only the lease tells.
     if os.name == "nt" or machine != platform.node() or not number.isdecimal():

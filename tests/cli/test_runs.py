@@ -1,0 +1,52 @@
+"""`gradapt runs`: what runs and what failed, for people and for programs."""
+
+import json
+
+import pytest
+
+from gradapt.cli import run_command
+from gradapt.engines import Failure, Store, launch
+from gradapt.engines.toy_cells import ToyWork, toy_grid
+from gradapt.errors import InputError
+
+CELLS = toy_grid(2, 2)
+
+
+@pytest.fixture
+def store(tmp_path):
+    own = Store(tmp_path / "s.sqlite")
+    launch(CELLS[:3], ToyWork(), own, command="paper covtype --seeds 2")
+    own.fail(CELLS[3], Failure("RuntimeError", "it broke", "Traceback\n  line \x1b[31m1"))
+    return own
+
+
+def test_the_list(store, capsys):
+    assert run_command(["runs", str(store.path)]) == 0
+    out = capsys.readouterr().out
+    assert "finished" in out
+    assert "3/3" in out
+    assert "failed: toy 1.1: RuntimeError: it broke" in out
+    assert "Traceback" not in out
+
+
+def test_tracebacks_cannot_steer_the_terminal(store, capsys):
+    assert run_command(["runs", str(store.path), "--traceback"]) == 0
+    out = capsys.readouterr().out
+    assert "    line  [31m1" in out
+    assert "\x1b" not in out
+
+
+def test_as_json_and_watched_until_nothing_runs(store, capsys):
+    assert run_command(["runs", str(store.path), "--json", "--watch"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert shown["runs"][0]["command"] == "paper covtype --seeds 2"
+    assert shown["failed"][0]["traceback"].startswith("Traceback")
+
+
+def test_an_empty_store_and_none(tmp_path, capsys):
+    Store(tmp_path / "empty.sqlite")
+    assert run_command(["runs", str(tmp_path / "empty.sqlite")]) == 0
+    assert "no run has used this store" in capsys.readouterr().out
+    with pytest.raises(InputError, match=r"there is no store '.*none\.sqlite'"):
+        run_command(["runs", str(tmp_path / "none.sqlite")])
+    assert not (tmp_path / "none.sqlite").exists()
