@@ -23,10 +23,10 @@ from gradapt.methods import GOAT, CarriedLabels, GradualSelfTraining, Relabellin
 from gradapt.methods.baselines import DANN, BaselineMethod, CoVi, DeepCoral
 from gradapt.networks import mlp
 from gradapt.paths import Transport
-from gradapt.transport import GromovWasserstein, Mapped, Orthogonal, OwnScale
+from gradapt.transport import GromovWasserstein, Mapped, Orthogonal, SameScale
 
 PLAIN = Transport(certified=False)
-SCALED = Transport(Mapped(OwnScale()), certified=False)
+SCALED = Transport(Mapped(SameScale()), certified=False)
 TURNED = Transport(Mapped(Orthogonal(), start=GromovWasserstein(starts=2)), certified=False)
 
 

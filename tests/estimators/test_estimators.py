@@ -190,6 +190,13 @@ class TestKindsOfInput:
         with pytest.raises(ValueError, match="feature names"):
             clf.predict(frame.rename(columns={"a": "z"}))
 
+    def test_pyarrow_tables(self, drift):
+        pa = pytest.importorskip("pyarrow")
+        X, y, domain = drift
+        table = pa.table({name: X[:, place] for place, name in enumerate("abc")})
+        clf = GOATClassifier().fit(table, y, sample_domain=domain)
+        assert (clf.predict(table) == GOATClassifier().fit(X, y, sample_domain=domain).predict(X)).all()
+
     def test_polars_frames(self, drift):
         X, y, domain = drift
         frame = pl.DataFrame(X, schema=["a", "b", "c"])

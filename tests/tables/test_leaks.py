@@ -31,9 +31,11 @@ from gradapt.methods import (
     LabelledTraining,
     MappedSource,
     Method,
+    ModelInUse,
     OwnRank,
     OwnScale,
     ProportionCorrection,
+    RecentScale,
     SourceOnly,
 )
 from gradapt.methods.baselines import DANN, BaselineMethod, CoVi, DeepCoral, DeepJDOT
@@ -164,6 +166,7 @@ class TestArrays:
             ProportionCorrection(ByConfusion()),
             ImportanceWeights(),
             MappedSource(),
+            RecentScale(4),
             ChosenRemedy(),
             BaselineMethod(DANN(), epochs=2),
             BaselineMethod(DeepCoral(), epochs=2),
@@ -189,8 +192,8 @@ class TestArrays:
         public = {getattr(gradapt.methods, name) for name in gradapt.methods.__all__} - {Method}
         tried = {SourceOnly, GradualSelfTraining, DirectSelfTraining, GOAT, CarriedLabels}
         tried |= {OwnScale, OwnRank, CovarianceAlignment, ProportionCorrection, ImportanceWeights, MappedSource}
-        # What the three alignments have in common; and the one that is handed labels by name.
-        tried |= {Alignment, LabelledTraining}
+        # What the three alignments have in common; the one that is handed labels by name; and one that does nothing.
+        tried |= {RecentScale, Alignment, LabelledTraining, ModelInUse}
         untried = [
             c for c in public if isinstance(c, type) and hasattr(c, "adapt") and c is not Method and c not in tried
         ]

@@ -20,10 +20,11 @@ from gradapt.files import write_json
 from gradapt.tables.columns import conform, plan_columns
 from gradapt.tables.export import onnx_inputs, to_onnx, to_skops
 from gradapt.tables.manifest import write_manifest
-from gradapt.tables.model_file import check_storable, load_predictor, save_predictor
+from gradapt.tables.model_file import load_predictor, save_predictor
 from gradapt.tables.models import encoder_from_word, make_model, model_from_word
 from gradapt.tables.predictor import Predictor
 from gradapt.tables.preprocess import as_matrix, make_preprocessing
+from gradapt.tables.trusted_types import check_storable
 
 N = 150
 

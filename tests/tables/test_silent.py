@@ -130,7 +130,9 @@ class TestLabels:
         frame = table(label=[["True", "False"][k % 2] if k < 40 else "unknown" for k in range(N)])
         frame.to_csv(tmp_path / "table.csv", index=False)
         column = open_table([tmp_path / "table.csv"]).columns(["label"])["label"]
-        assert read_labels(column, np.arange(40), "label", guessed=True)[0].boolean
+        labels, _ = read_labels(column, np.arange(40), "label", guessed=True)
+        assert labels.boolean
+        assert labels.values.tolist() == ["True", "False"] * 20
 
     @pytest.mark.parametrize("base", [2**53, 2**63])
     @pytest.mark.parametrize("ending", ["csv", "parquet"])

@@ -4,17 +4,24 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gradapt.errors import InputError
+from gradapt.errors import AdaptationWarning, InputError
 from gradapt.files import write_json
-from gradapt.methods import CovarianceAlignment, OwnRank, OwnScale, ProportionCorrection
-from gradapt.tables import Column, Settings, check_frame
+from gradapt.methods import CovarianceAlignment, OwnRank, OwnScale, ProportionCorrection, RecentScale
+from gradapt.tables import Column, Settings, check_frame, read, table_of
 from gradapt.tables.export import onnx_inputs, to_onnx, to_skops
 from gradapt.tables.manifest import write_manifest
 from gradapt.tables.model_file import load_predictor, save_predictor
 from gradapt.tables.models import model_from_word
 from gradapt.tables.predictor import Predictor
 
-REMEDIES = [OwnScale(), OwnRank(), CovarianceAlignment(), ProportionCorrection(), OwnScale(then=ProportionCorrection())]
+REMEDIES = [
+    OwnScale(),
+    OwnRank(),
+    CovarianceAlignment(),
+    ProportionCorrection(),
+    OwnScale(then=ProportionCorrection()),
+    RecentScale(8),
+]
 
 
 @pytest.fixture(scope="module")
@@ -70,3 +77,12 @@ def test_a_map_with_broken_arrays_is_refused(frame, tmp_path):
     write_manifest(tmp_path, [*files, tmp_path / "result.json"])
     with pytest.raises(InputError, match="does not work"):
         load_predictor(tmp_path)
+
+
+def test_rows_go_on_from_batch_to_batch_and_too_few_are_told(frame, monkeypatch):
+    predictor = adapted(frame, RecentScale(8), "logistic")
+    whole = predictor.predict_table(table_of(frame))
+    monkeypatch.setattr(read, "_BATCH_ROWS", 50)
+    pd.testing.assert_frame_equal(predictor.predict_table(table_of(frame)), whole)
+    with pytest.warns(AdaptationWarning, match="compares each row with the 8 last ones, and there are 3"):
+        predictor.predict_table(table_of(frame[:3]))

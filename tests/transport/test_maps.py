@@ -12,9 +12,9 @@ from gradapt.transport import (
     Isometry,
     Mapped,
     Orthogonal,
-    OwnRank,
-    OwnScale,
     Problem,
+    SameRank,
+    SameScale,
     Sinkhorn,
     Solution,
     isometry,
@@ -69,14 +69,14 @@ def test_own_scale_and_rank_see_no_units():
     rng = np.random.default_rng(3)
     x0 = rng.normal(size=(60, 3)) * [1.0, 10.0, 100.0]
     x1 = x0[rng.permutation(60)] * [5.0, 0.1, 2.0] + [100.0, 0.0, -7.0]
-    for kind in (OwnScale(), OwnRank()):
+    for kind in (SameScale(), SameRank()):
         plan = transport(x0, x1, solver=Mapped(kind))
         y0, y1 = kind.bring(Problem.of(x0, x1), None)
         assert np.allclose(y0[plan.rows], y1[plan.cols])
-    constant = OwnScale().bring(Problem.of(np.ones((3, 1)), np.zeros((2, 1))), None)
+    constant = SameScale().bring(Problem.of(np.ones((3, 1)), np.zeros((2, 1))), None)
     assert (constant[0] == 0).all()
     assert (constant[1] == 0).all()
-    weighted = OwnScale().bring(Problem.of([[0.0], [4.0]], [[0.0], [1.0]], [3, 1]), None)[0]
+    weighted = SameScale().bring(Problem.of([[0.0], [4.0]], [[0.0], [1.0]], [3, 1]), None)[0]
     assert weighted.ravel() == pytest.approx([-1 / np.sqrt(3), np.sqrt(3)])
 
 
@@ -86,7 +86,7 @@ def test_tensors_give_what_arrays_give():
     problem = Problem.of(rng.normal(size=(20, 4)), rng.normal(size=(20, 4)))
     tensors = problem.to_device(torch.device("cpu"))
     coupling = Exact().solve(problem)
-    for kind in (Orthogonal(3), Affine(), OwnScale(), OwnRank()):
+    for kind in (Orthogonal(3), Affine(), SameScale(), SameRank()):
         for host, device in zip(kind.bring(problem, coupling), kind.bring(tensors, coupling), strict=True):
             # Principal axes may point either way.
             assert np.allclose(np.abs(host), np.abs(device.numpy()), atol=1e-8)
@@ -95,7 +95,7 @@ def test_tensors_give_what_arrays_give():
 def test_any_solver_can_work_under_a_map_and_wrong_use_is_refused():
     rng = np.random.default_rng(5)
     x = rng.normal(size=(30, 2))
-    plan = transport(x, 3.0 * x, solver=Mapped(OwnScale(), solver=Sinkhorn(epsilon=0.01)))
+    plan = transport(x, 3.0 * x, solver=Mapped(SameScale(), solver=Sinkhorn(epsilon=0.01)))
     assert plan.certificate.marginal_error < 1e-12
     with pytest.raises(InputError, match="rounds must be at least 1, got 0"):
         Mapped(rounds=0)

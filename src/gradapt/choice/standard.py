@@ -5,7 +5,7 @@ from __future__ import annotations
 from gradapt.choice.runs import Candidate
 from gradapt.methods import GOAT, CarriedLabels, GradualSelfTraining, Relabelling, SourceOnly
 from gradapt.paths import Transport
-from gradapt.transport import GromovWasserstein, Mapped, Orthogonal, OwnScale
+from gradapt.transport import GromovWasserstein, Mapped, Orthogonal, SameScale
 
 __all__ = ["MIXUP", "standard_candidates"]
 
@@ -28,7 +28,7 @@ def standard_candidates(*, networks: bool = False, max_samples: int | None = Non
     >>> list(standard_candidates())
     ['source', 'gradual self-training', 'GOAT', 'carried labels', 'carried by structure']
     """
-    scaled = Transport(Mapped(OwnScale()), max_samples=max_samples)
+    scaled = Transport(Mapped(SameScale()), max_samples=max_samples)
     turned = Transport(Mapped(Orthogonal(), start=GromovWasserstein()), max_samples=max_samples)
     mixup, mended = (MIXUP, Relabelling()) if networks else (None, None)
     found = {

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gradapt.cli.bars import stages
-from gradapt.cli.check_text import accuracy_line, check_text, show_warnings
+from gradapt.cli.check_text import accuracy_line, check_text, class_line, show_warnings
 from gradapt.cli.engine_options import declare_engine, engine_of
 from gradapt.cli.parsing import Fail, need_tables, output_path
 from gradapt.cli.table_options import UNTRUSTED, declare_table, settings_of
@@ -51,7 +51,7 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
     from gradapt.report.page import build_page
     from gradapt.tables import adapt_checked, check_summary, check_table, open_table, save_run, summarise
     from gradapt.tables.folder import check_target
-    from gradapt.tables.labelled_rows import read_labelled
+    from gradapt.tables.labelled_rows import labels_in_table, read_labelled
 
     check_target(chosen.out, chosen.force)
     if chosen.mlflow is not None:
@@ -63,7 +63,9 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
     if not chosen.as_json:
         print(check_text(check_summary(checked)), flush=True)
     engine = engine_of(chosen)
-    labelled = None if chosen.labels is None else read_labelled(chosen.labels, checked)
+    labelled = labels_in_table(checked) if checked.prepared.target_labels else None
+    if chosen.labels is not None:
+        labelled = read_labelled(chosen.labels, checked)
     with stages() as progress:
         result = adapt_checked(checked, progress, labelled, every_candidate=chosen.candidates, engine=engine)
         progress("write", 0, 1)
@@ -86,22 +88,36 @@ def _remedies(found: dict[str, Any] | None) -> list[str]:
     names = ("old model", found["best"])
     lines = [accuracy_line(f"measured, {name}", one) for name, one in zip(names, found["measured"], strict=False)]
     for one in found["tried"]:
-        gain = f", gain {one['gain']:+.3f} [{one['low']:+.3f}, {one['high']:+.3f}]" if "gain" in one else ""
-        lines.append(f"remedy {one['name']}: score {one['score']:.3f}{gain}")
+        lines.append(f"remedy {one['name']}: score {one['score']:.3f}{_gain(one, found['in_points'])}")
     lines += [f"remedy {one['name']}: struck out; {one['reason']}" for one in found["struck"]]
     return lines + [f"remedy {one['name']}: could not run; {one['reason']}" for one in found["failed"]]
+
+
+def _gain(one: dict[str, Any], in_points: bool) -> str:
+    """What a remedy gains over the old model: in points of accuracy where these can be estimated."""
+    if "gain" not in one:
+        return ""
+    if not in_points:
+        return f", gain {one['gain']:+.3f} [{one['low']:+.3f}, {one['high']:+.3f}]"
+    return f", gain {100 * one['gain']:+.1f} points [{100 * one['low']:+.1f}, {100 * one['high']:+.1f}]"
 
 
 def _text(summary: dict[str, Any], out: Path) -> str:
     """What came out of adapting; the text of the check was printed before."""
     lines = _remedies(summary["remedies"])
+    found = summary["remedies"]
+    if found is not None and len(found["tried"]) > 1 and not found["in_points"]:
+        lines.append("gains in accuracy cannot be estimated for these; scores and their gains are in nats")
     if summary["generated"]["how"] != "asked":
         lines.append(f"generated: {summary['generated']['sentence']}")
     lines.append(accuracy_line("adapted model", summary["accuracy"]["new"]))
+    lines.append(class_line(summary["check"]))
     if summary["remedies"] is not None and not summary["remedies"]["measured"]:
         other = summary["remedies"]["runner_up"]
         between = "" if other is None else f" between {summary['remedies']['best']} and {other}"
         lines.append(f"labels of some rows would settle more{between}: gradapt label {out} --budget 50 -o rows.csv")
-    lines.append(f"kept: {summary['kept']} model; {summary['kept_reason']}")
+    own = summary["config"]["in_use"]
+    kept = f"the model in use, {own}, untouched" if own and summary["kept"] == "source" else f"{summary['kept']} model"
+    lines.append(f"kept: {kept}; {summary['kept_reason']}")
     lines.append(f"report: {out / 'report.html'}")
     return "\n".join(printable(line) for block in lines for line in block.split("\n"))

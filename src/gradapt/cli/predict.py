@@ -15,7 +15,8 @@ __all__ = ["HELP", "declare", "run"]
 HELP = """Predict the rows of a new table: row, prediction, predicted_probability, imputed_columns.
 
 Refuses a table in which a column that the model uses cannot be read in most rows; where that is so in some rows, they
-are counted on stderr and marked in imputed_columns."""
+are counted on stderr and marked in imputed_columns. A model of the remedy "recent scale" compares each row with those
+before it: give rows in their order."""
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -27,6 +28,11 @@ def declare(parser: argparse.ArgumentParser) -> None:
         type=Path,
         metavar="NEW",
         help="CSV or Parquet files with the same columns, or folders of them",
+    )
+    parser.add_argument(
+        "--old-model",
+        metavar="PATH.py:NAME",
+        help="the model in use, where the run kept it and it is Python code; the file is run",
     )
     parser.add_argument("--out", "-o", type=output_path, required=True, help="Parquet or CSV file to write")
     parser.add_argument(
@@ -45,9 +51,10 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
     from gradapt.tables.checked import recorded
     from gradapt.tables.csv_file import without_formulas
     from gradapt.tables.folder import check_predictions_path, write_predictions
+    from gradapt.tables.own_model import own_model
 
     check_predictions_path(chosen.out)
-    predictor = load_run(chosen.run).predictor
+    predictor = load_run(chosen.run, None if chosen.old_model is None else own_model(chosen.old_model)).predictor
     table = open_table(chosen.tables)
     with recorded() as messages:
         frames = predictor.predict_frames(table, engine=engine_of(chosen))

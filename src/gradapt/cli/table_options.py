@@ -28,6 +28,12 @@ def declare_table(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--label", required=True, help="column of the labels; only those of the first window are used")
     parser.add_argument(
+        "--labels-until",
+        metavar="WINDOW",
+        help="use the labels of every window up to this one, by its name or number (from 1); up to the last one, its "
+        "labels compare and train the remedies [the first window]",
+    )
+    parser.add_argument(
         "--order", help="column that orders the rows; @row: their position; @file: one snapshot per file, in order"
     )
     parser.add_argument(
@@ -84,6 +90,19 @@ def _declare_model(group: Any) -> None:
         help="logistic, forest, boosting, mlp, sgd, PATH.py:NAME, or auto: the best of the first three by "
         "cross-validation on the first window. Of a table with millions of rows mlp, sgd and other models that learn "
         "in batches see every labelled row, the others a sample [%(default)s]",
+    )
+    group.add_argument(
+        "--old-predictions",
+        metavar="COLUMN",
+        help="the model that you have in use, by a column of its predictions for every row: remedies are compared with "
+        "it, and it stays where none is clearly better [by default a model trained on the first window]",
+    )
+    group.add_argument(
+        "--old-model",
+        metavar="FILE",
+        help="the same by the model itself: a .skops file (types that are not known to be safe are refused), an .onnx "
+        "file (needs onnxruntime), or PATH.py:NAME, an object with predict or a function of a data frame; the Python "
+        "file is run as it is, with your rights",
     )
     group.add_argument("--encoder", default="none", help="none, pca:32 (or another number), or mlp [%(default)s]")
     group.add_argument("--seed", type=int, default=0, help="seed of every random choice [%(default)s]")
@@ -143,11 +162,13 @@ def settings_of(chosen: argparse.Namespace, fail: Fail) -> Settings:
         fail("one table needs --order COLUMN, or --order @row for the order of its rows")
     if chosen.generated is not None and chosen.method not in ("auto", "goat"):
         fail(f"--generated goes with --method goat; --method {chosen.method} generates no domains")
+    if chosen.old_model is not None and chosen.old_predictions is not None:
+        fail("--old-model and --old-predictions exclude each other: one model is in use")
     method = chosen.method if chosen.generated is None else "goat"
     from gradapt.tables import Keep, Limits, Settings
     from gradapt.tables.best_model import BestModel
-    from gradapt.tables.model_file import check_storable
     from gradapt.tables.models import encoder_from_word, method_from_word, model_from_word
+    from gradapt.tables.trusted_types import check_storable
 
     settings = Settings(
         label=chosen.label,
@@ -163,10 +184,20 @@ def settings_of(chosen: argparse.Namespace, fail: Fail) -> Settings:
         categorical=_columns(chosen.categorical),
         drop=_columns(chosen.drop),
         proportions=chosen.proportions,
+        in_use=_in_use(chosen),
+        labels_until=chosen.labels_until,
     )
     if chosen.model != "auto":
         check_storable(settings.model)
     return settings
+
+
+def _in_use(chosen: argparse.Namespace) -> Any:
+    from gradapt.tables.own_model import own_model, predictions_in
+
+    if chosen.old_predictions is not None:
+        return predictions_in(chosen.old_predictions)
+    return None if chosen.old_model is None else own_model(chosen.old_model)
 
 
 def _proportions(text: str) -> tuple[tuple[str, float], ...]:

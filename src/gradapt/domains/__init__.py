@@ -1,7 +1,7 @@
 """What everything else passes around: `Domain`, `LabelledDomain` and `DomainSequence`."""
 
 from gradapt.domains.domain import Domain, LabelledDomain
-from gradapt.domains.samples import Interpolated, is_frame, is_tensor, some_rows, stack_rows, take_rows
+from gradapt.domains.samples import Interpolated, is_frame, is_tensor, some_rows, stack_rows, take_rows, with_rows
 from gradapt.domains.sequence import DomainSequence
 from gradapt.domains.windows import ByCount, ByEdges, ByQuantile, ByValue, from_table
 
@@ -20,4 +20,5 @@ __all__ = [
     "some_rows",
     "stack_rows",
     "take_rows",
+    "with_rows",
 ]

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-__all__ = ["Interpolated", "is_frame", "is_tensor", "some_rows", "stack_rows", "take_rows"]
+__all__ = ["Interpolated", "is_frame", "is_tensor", "some_rows", "stack_rows", "take_rows", "with_rows"]
 
 
 def is_tensor(samples: Any) -> bool:
@@ -22,6 +22,13 @@ def is_tensor(samples: Any) -> bool:
 def is_frame(samples: Any) -> bool:
     """Whether samples are a data frame of whatever library: something with named columns."""
     return hasattr(samples, "columns") and hasattr(samples, "shape")
+
+
+def with_rows(samples: Any) -> Any:
+    """Samples that can hand out rows: a pyarrow table, which has columns alone, becomes a pandas frame."""
+    if type(samples).__module__.partition(".")[0] == "pyarrow" and hasattr(samples, "to_pandas"):
+        return samples.to_pandas()
+    return samples
 
 
 def take_rows(samples: Any, rows: NDArray[Any]) -> Any:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gradapt.domains.domain import Domain, LabelledDomain
 from gradapt.domains.labels import as_labels, is_missing
 from gradapt.domains.order import order_values, rank, value_name
-from gradapt.domains.samples import stack_rows, take_rows
+from gradapt.domains.samples import stack_rows, take_rows, with_rows
 from gradapt.errors import InputError
 
 __all__ = ["DomainSequence"]
@@ -62,6 +62,7 @@ class DomainSequence(Sequence[Domain]):
         The lowest value marks the labelled source, the highest the target. Labels of
         the other domains are kept if all are present; use `masked` to drop them.
         """
+        X = with_rows(X)
         try:
             X = X if hasattr(X, "shape") else np.asarray(X)
         except ValueError as error:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gradapt.checks import without_mask
 from gradapt.choice import Chosen, ChosenGOAT
-from gradapt.domains import DomainSequence
+from gradapt.domains import DomainSequence, with_rows
 from gradapt.errors import AdaptationWarning, InputError
 from gradapt.learners import Learner, as_learner
 from gradapt.learners.scikit import check_classifier, fit_weighted, has_encoder
@@ -294,7 +294,8 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
 
 
 def _unmasked(X: Any) -> Any:
-    """scikit-learn looks at what lies under a mask; here it is missing."""
+    """scikit-learn looks at what lies under a mask; here it is missing. It does not know tables of pyarrow either."""
+    X = with_rows(X)
     plain = without_mask(X)
     return X if plain is X else np.asarray(plain, dtype=np.float64)
 

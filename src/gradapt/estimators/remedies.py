@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gradapt.choice import Choice, Chosen, ClassShares, Evidence, Gain, Guard, Judgement, NeighbourInformation, Runs
 from gradapt.choice.chosen import SOURCE
@@ -22,31 +23,50 @@ from gradapt.methods import (
     CovarianceAlignment,
     GivenProportions,
     Method,
+    ModelInUse,
     OnStep,
     OwnRank,
     OwnScale,
     ProportionCorrection,
+    RecentScale,
     SourceOnly,
 )
+from gradapt.methods.held_out import held_out
 from gradapt.paths import Transport, Workspace
 from gradapt.trust import AccuracyEstimate
 from gradapt.trust.diagnosis import (
     ProportionFit,
+    RecentFit,
     aligned_overlap,
     alignment_objection,
     fit_proportions,
+    fit_recent,
     raw_overlap,
 )
+from gradapt.trust.gain import paired_gain
+from gradapt.trust.overlap import Overlap
 
-__all__ = ["PROPORTIONS", "ChosenRemedy", "RemedyChoice", "table_remedies"]
+__all__ = ["IN_USE", "PROPORTIONS", "RECENT", "ChosenRemedy", "OwnAnswers", "RemedyChoice", "table_remedies"]
 
-PROPORTIONS = "proportions"
+PROPORTIONS, RECENT = "proportions", "recent scale"
+# Name of the model that somebody has in use already.
+IN_USE = "model in use"
 
 
-def table_remedies(max_samples: int = 2_000, seed: int = 0) -> dict[str, Method]:
-    """The remedies that are tried on a table, by name."""
+def table_remedies(max_samples: int = 2_000, seed: int = 0, *, in_order: bool = True) -> dict[str, Method]:
+    """The remedies that are tried on a table, by name.
+
+    Parameters
+    ----------
+    max_samples : int
+        Rows of a window that plans are made between.
+    seed : int
+    in_order : bool
+        Whether the rows of a window stand in their order, so that each can be compared with those before it.
+    """
     plans = Transport(max_samples=max_samples, seed=seed, certified=False)
-    return {
+    ordered: dict[str, Method] = {RECENT: RecentScale()} if in_order else {}
+    return ordered | {
         "own scale": OwnScale(),
         "own rank": OwnRank(),
         "covariance": CovarianceAlignment(),
@@ -57,47 +77,72 @@ def table_remedies(max_samples: int = 2_000, seed: int = 0) -> dict[str, Method]
 
 
 @dataclass(frozen=True, eq=False)
+class OwnAnswers:
+    """What a model that somebody has in use says, as numbers of the classes.
+
+    Attributes
+    ----------
+    source, target : int arrays
+        About the rows of the source, and about those of the target.
+    """
+
+    source: NDArray[np.int64]
+    target: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
 class RemedyChoice(Choice):
     """A remedy that was chosen without labels, and why.
 
     Attributes
     ----------
-    fit : ProportionFit or None
-        What is known about the class proportions, where they explain the target.
+    fit : ProportionFit, RecentFit or None
+        What is known about the gain in accuracy, where that can be estimated: by class proportions that explain the
+        target, or on parts of the source.
     measured : tuple of AccuracyEstimate
         Accuracy of the old and of the chosen model on labelled rows of the target, where there are some.
     """
 
-    fit: ProportionFit | None = None
+    fit: ProportionFit | RecentFit | None = None
     measured: tuple[AccuracyEstimate, ...] = ()
 
     @classmethod
-    def of(cls, choice: Choice, struck: Mapping[str, str], fit: ProportionFit | None) -> RemedyChoice:
+    def of(cls, choice: Choice, struck: Mapping[str, str], fit: ProportionFit | RecentFit | None) -> RemedyChoice:
         """A comparison of those that fit, with those that were not tried."""
         parts = {part.name: getattr(choice, part.name) for part in fields(choice)}
         parts["struck"] = {**struck, **choice.struck}
         if fit is not None:
-            # The interval over rows knows nothing of how well the proportions are known.
-            parts["gains"] = {**choice.gains, PROPORTIONS: Gain(fit.gain, fit.low, fit.high)}
-            how = "were given" if fit.by_likelihood.method == "given" else "explain the target"
-            parts["sentence"] = (
-                f"{fit.by_likelihood.distance:.0%} of the rows changed class; the new class proportions {how}, and "
-                f"correcting them is estimated to gain {100 * fit.gain:.1f} points "
-                f"({100 * fit.low:.1f} .. {100 * fit.high:.1f}; no target labels)"
-            )
+            # The interval over rows knows nothing of how well the proportions are known, or how much windows vary.
+            name = RECENT if isinstance(fit, RecentFit) else PROPORTIONS
+            parts["gains"] = {**choice.gains, name: Gain(fit.gain, fit.low, fit.high)}
+            parts["sentence"] = f"{_reason(fit)} ({100 * fit.low:.1f} .. {100 * fit.high:.1f}; no target labels)"
         elif not choice.gains or set(choice.gains) == {choice.reference}:
             parts["sentence"] = "no remedy fits the drift of this table"
         return cls(**parts, fit=fit)
+
+
+def _reason(fit: ProportionFit | RecentFit) -> str:
+    if isinstance(fit, RecentFit):
+        return (
+            f"labels depend on how a row compares with the {fit.width} last ones: on parts of the first window that "
+            f"were held out, a model of rows in units of these gains {100 * fit.gain:.1f} points"
+        )
+    how = "were given" if fit.by_likelihood.method == "given" else "explain the target"
+    return (
+        f"{fit.by_likelihood.distance:.0%} of the rows changed class; the new class proportions {how}, and "
+        f"correcting them is estimated to gain {100 * fit.gain:.1f} points"
+    )
 
 
 @dataclass(frozen=True)
 class ChosenRemedy:
     """Diagnosis first, then the remedies that fit it, compared with the old model on the rows of the target.
 
-    A correction of class proportions is tried where other proportions explain the target, and judged by the gain that
-    they imply; alignments where they bring source and target together, judged by the information that a row's label
-    has about its neighbours' (`NeighbourInformation`, each column in units of its own deviation). The old model stays
-    unless the whole interval of the gain is above 0.
+    Rows in units of those before them are tried where that gains on held-out parts of the source, and judged by this
+    gain. A correction of class proportions is tried where other proportions explain the target, and judged by the gain
+    that they imply; alignments where they bring source and target together, judged by the information that a row's
+    label has about its neighbours' (`NeighbourInformation`, each column in units of its own deviation). The old model
+    stays unless the whole interval of the gain is above 0.
 
     Parameters
     ----------
@@ -106,6 +151,10 @@ class ChosenRemedy:
     seed : int
     given : GivenProportions, optional
         Class proportions of the target that somebody knows: the correction to these is compared with the old model.
+    in_use : OwnAnswers, optional
+        What a model that is in use already says: remedies are compared with it, and it stays where none is clearly
+        better. They rest on the learner: where that is clearly worse on the source than the model in use, none is
+        tried.
     on_candidate : callable, optional
         Called with the name and the adaptation of each candidate that is tried.
     engine : Engine, optional
@@ -131,6 +180,7 @@ class ChosenRemedy:
     remedies: Mapping[str, Method] | None = None
     seed: int = 0
     given: GivenProportions | None = None
+    in_use: OwnAnswers | None = None
     on_candidate: OnCandidate | None = field(default=None, repr=False)
     engine: Engine | None = None
     on_matrices = True
@@ -147,64 +197,123 @@ class ChosenRemedy:
         evidence: Evidence = NeighbourInformation(own_scale=True)
         guards: tuple[Guard, ...] = (ClassShares(),)
         if fit is not None:
-            evidence, guards = _GainByProportions(fit), ()
-        candidates = {SOURCE: SourceOnly(), **fitting}
-        chosen = Chosen(candidates, evidence, guards, on_candidate=self.on_candidate, engine=self.engine)
+            evidence, guards = _KnownGain(fit), ()
+        old: dict[str, Method] = {SOURCE: SourceOnly()}
+        if self.in_use is not None:
+            old = {IN_USE: ModelInUse(self.in_use.target)}
+        chosen = Chosen({**old, **fitting}, evidence, guards, on_candidate=self.on_candidate, engine=self.engine)
         adaptation = chosen.adapt(learner, ends, on_step, workspace)
         return replace(adaptation, choice=RemedyChoice.of(adaptation.choice, struck, fit))
 
     def _fitting(
         self, learner: Learner, ends: DomainSequence
-    ) -> tuple[dict[str, Method], dict[str, str], ProportionFit | None]:
-        """The remedies that the drift allows, why it does not allow the others, and the fit of proportions, if any."""
+    ) -> tuple[dict[str, Method], dict[str, str], ProportionFit | RecentFit | None]:
+        """The remedies that the drift allows, why it does not allow the others, and what is known about the gain."""
         remedies = dict(table_remedies(seed=self.seed) if self.remedies is None else self.remedies)
-        struck: dict[str, str] = {}
         if self.given is not None:
-            others = {name: "class proportions were given" for name in remedies if name != PROPORTIONS}
-            known = ProportionCorrection(self.given, seed=self.seed)
-            return {PROPORTIONS: known}, others, fit_proportions(learner, ends, self.seed, self.given)
+            remedies = {PROPORTIONS: ProportionCorrection(self.given, seed=self.seed)}
+        weaker = self._weaker(learner, ends)
+        if weaker is not None:
+            return {}, dict.fromkeys(remedies, weaker), None
+        if self.given is not None:
+            others = {name: "class proportions were given" for name in self.remedies or table_remedies()}
+            others.pop(PROPORTIONS, None)
+            return remedies, others, fit_proportions(learner, ends, self.seed, self.given, self._answers)
         try:
             before = raw_overlap(ends, self.seed)
         except InputError as error:
             return {}, dict.fromkeys(remedies, str(error)), None
-        if PROPORTIONS in remedies:
-            fit = None
-            if before.estimable:
-                try:
-                    fit = fit_proportions(learner, ends, self.seed)
-                    objection = fit.objection
-                except InputError as error:
-                    objection = str(error)
+        struck: dict[str, str] = {}
+        known: dict[str, ProportionFit | RecentFit] = {}
+        for name, found in self._known_gains(learner, ends, before, remedies):
+            if isinstance(found, str):
+                struck[name] = found
             else:
-                objection = f"other proportions do not part source and target: {before.sentence}"
-            if fit is not None and objection is None:
-                others = {name: "other proportions explain the target" for name in remedies if name != PROPORTIONS}
-                return {PROPORTIONS: remedies[PROPORTIONS]}, others, fit
-            struck[PROPORTIONS] = objection or ""
+                known[name] = found
+        if known:
+            best = max(known, key=lambda name: known[name].low)
+            return {best: self._ready(remedies[best], known[best])}, self._others(remedies, best), known[best]
+        aligned, more = self._aligned(remedies, ends, before)
+        return aligned, struck | more, None
+
+    @property
+    def _answers(self) -> NDArray[np.int64] | None:
+        return None if self.in_use is None else self.in_use.target
+
+    def _weaker(self, learner: Learner, ends: DomainSequence) -> str | None:
+        """Why no remedy may stand on this learner: it is clearly worse on the source than the model in use."""
+        if self.in_use is None:
+            return None
+        held = held_out(learner, ends.source, seed=self.seed, max_rows=None)
+        gain = paired_gain(self.in_use.source, held.logits.argmax(axis=1), held.codes)
+        if gain.high >= 0.0:
+            return None
+        return f"the model behind it is worse than the one in use on the first window: {gain}; choose another --model"
+
+    def _known_gains(
+        self, learner: Learner, ends: DomainSequence, before: Overlap, remedies: Mapping[str, Method]
+    ) -> Iterator[tuple[str, ProportionFit | RecentFit | str]]:
+        """Remedies whose gain in accuracy can be estimated, each with what is known or why it does not fit."""
+        if RECENT in remedies:
+            try:
+                recent = fit_recent(learner, ends, self.seed, None if self.in_use is None else self.in_use.source)
+                yield RECENT, recent.objection or recent
+            except InputError as error:
+                yield RECENT, str(error)
+        if PROPORTIONS in remedies:
+            if not before.estimable:
+                yield PROPORTIONS, f"other proportions do not part source and target: {before.sentence}"
+                return
+            try:
+                fit = fit_proportions(learner, ends, self.seed, in_use=self._answers)
+                yield PROPORTIONS, fit.objection or fit
+            except InputError as error:
+                yield PROPORTIONS, str(error)
+
+    @staticmethod
+    def _ready(method: Method, fit: ProportionFit | RecentFit) -> Method:
+        return replace(method, width=fit.width) if isinstance(fit, RecentFit) else method  # type: ignore[type-var]
+
+    @staticmethod
+    def _others(remedies: Mapping[str, Method], best: str) -> dict[str, str]:
+        reason = {
+            PROPORTIONS: "other proportions explain the target",
+            RECENT: "rows in units of those before them gain on the labelled rows",
+        }[best]
+        return {name: reason for name in remedies if name != best}
+
+    def _aligned(
+        self, remedies: Mapping[str, Method], ends: DomainSequence, before: Overlap
+    ) -> tuple[dict[str, Method], dict[str, str]]:
+        """Alignments that bring source and target together, and why others do not; whatever else was named is tried."""
         seen: dict[type, str | None] = {}
         fitting: dict[str, Method] = {}
+        struck: dict[str, str] = {}
         for name, method in remedies.items():
             if isinstance(method, Alignment):
                 if type(method) not in seen:
                     seen[type(method)] = alignment_objection(before, aligned_overlap(method, ends, self.seed))
                 objection = seen[type(method)]
-                if objection is None:
-                    fitting[name] = method
-                else:
+                if objection is not None:
                     struck[name] = objection
-            elif name != PROPORTIONS:
+                    continue
+            if name not in (PROPORTIONS, RECENT):
                 fitting[name] = method
-        return fitting, struck, None
+        return fitting, struck
 
 
 @dataclass(frozen=True, eq=False)
-class _GainByProportions:
-    """Rows of the target that the correction gets right more often than the old model, if the proportions hold."""
+class _KnownGain:
+    """The gain in accuracy that is known for one remedy; rows of the target, where it is known row by row."""
 
-    fit: ProportionFit
+    fit: ProportionFit | RecentFit
 
     def judge(self, runs: Runs) -> Judgement:
         contributions: dict[Any, Any] = {name: np.zeros(len(runs.target)) for name in runs.names}
-        if PROPORTIONS in contributions:
-            contributions[PROPORTIONS] = self.fit.contributions
-        return Judgement(contributions, None, "gain in accuracy by the estimated class proportions")
+        if isinstance(self.fit, RecentFit):
+            name, own, words = RECENT, np.full(len(runs.target), self.fit.gain), "on held-out parts of the first window"
+        else:
+            name, own, words = PROPORTIONS, self.fit.contributions, "by the estimated class proportions"
+        if name in contributions:
+            contributions[name] = own
+        return Judgement(contributions, None, f"gain in accuracy {words}")

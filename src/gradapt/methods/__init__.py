@@ -17,8 +17,9 @@ from gradapt.methods.labelled_training import LabelledTraining
 from gradapt.methods.mapped_source import MappedSource
 from gradapt.methods.proportion_correction import ProportionCorrection
 from gradapt.methods.pseudo_labels import PseudoLabels, logit_range, margin, pseudo_label, top_probability
+from gradapt.methods.recent_scale import RecentScale
 from gradapt.methods.self_training import SelfTraining
-from gradapt.methods.source_only import SourceOnly
+from gradapt.methods.source_only import ModelInUse, SourceOnly
 from gradapt.methods.source_weights import ImportanceWeights
 
 __all__ = [
@@ -37,12 +38,14 @@ __all__ = [
     "LabelledTraining",
     "MappedSource",
     "Method",
+    "ModelInUse",
     "OnStep",
     "OwnRank",
     "OwnScale",
     "ProportionCorrection",
     "ProportionEstimate",
     "PseudoLabels",
+    "RecentScale",
     "Relabelling",
     "SelfTraining",
     "SourceOnly",

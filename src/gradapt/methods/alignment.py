@@ -20,7 +20,7 @@ from gradapt.methods.pseudo_labels import pseudo_label
 from gradapt.methods.source_only import SourceOnly
 from gradapt.paths import PathStep, Workspace
 
-__all__ = ["Alignment", "CovarianceAlignment", "OwnRank", "OwnScale", "dense_matrix", "record_of"]
+__all__ = ["Alignment", "CovarianceAlignment", "OwnRank", "OwnScale", "behind", "dense_matrix", "record_of"]
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Alignment:
         started = time.perf_counter()
         windows, transformer = self.aligned(sequence)
         inner = self.then.adapt(learner, windows, None, workspace)
-        student = _behind(transformer, inner.learner)
+        student = behind(transformer, inner.learner)
         record = record_of(learner, student, sequence, started, on_step)
         return replace(inner, learner=student, records=(record,))
 
@@ -132,7 +132,7 @@ def record_of(
     return record
 
 
-def _behind(transformer: Any, learner: Learner) -> Learner:
+def behind(transformer: Any, learner: Learner) -> Learner:
     """The learner on rows that the transformer has mapped."""
     if not isinstance(learner, ScikitLearner):
         raise InputError(

@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from gradapt.errors import InputError
+from gradapt.transport.structure.maps import middle_ranks
 
 __all__ = ["AffineMap", "RankMap", "measured_columns", "moving_columns", "scale_map"]
 
@@ -94,7 +95,7 @@ class RankMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.constants_ = source[0, self.constant_]
         self.starts_, self.ends_ = [], []
         for column in self.columns_:
-            knots, ranks = _middle_ranks(X[:, column])
+            knots, ranks = _knots(X[:, column])
             values = np.sort(source[:, column])
             self.starts_.append(knots)
             self.ends_.append(np.interp(ranks, (np.arange(len(values)) + 0.5) / len(values), values))
@@ -161,10 +162,9 @@ def _rows(source: Any) -> NDArray[np.float64]:
     return np.asarray(source, dtype=np.float64)
 
 
-def _middle_ranks(column: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _knots(column: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Distinct values, thinned where there are many, and the share of the column below each, ties counted half."""
-    values, counts = np.unique(column, return_counts=True)
-    ranks = (np.cumsum(counts) - 0.5 * counts) / len(column)
+    values, ranks, _ = middle_ranks(column)
     if len(values) > _MOST_KNOTS:
         chosen = np.unique(np.searchsorted(ranks, np.linspace(0.0, 1.0, _MOST_KNOTS)).clip(0, len(values) - 1))
         values, ranks = values[chosen], ranks[chosen]

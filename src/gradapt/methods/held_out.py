@@ -89,7 +89,14 @@ class HeldOut:
         return Calibration(float(np.exp(found[0])), tuple((found[1:] - found[1:].mean()).tolist()))
 
 
-def held_out(learner: Learner, source: LabelledDomain, n_folds: int = 3, seed: int = 0) -> HeldOut:
+def held_out(
+    learner: Learner,
+    source: LabelledDomain,
+    n_folds: int = 3,
+    seed: int = 0,
+    *,
+    max_rows: int | None = MOST_ROWS,
+) -> HeldOut:
     """Train the learner on all parts of the source but one, in turn, and ask it about that one.
 
     Parameters
@@ -97,9 +104,10 @@ def held_out(learner: Learner, source: LabelledDomain, n_folds: int = 3, seed: i
     learner : Learner
         Trained anew on each part; itself it stays as it is.
     source : LabelledDomain
-        Of a large one 5,000 rows are looked at.
     n_folds : int
     seed : int
+    max_rows : int or None
+        Of a larger source so many rows are looked at; None: all of them, in their order.
 
     Examples
     --------
@@ -110,7 +118,7 @@ def held_out(learner: Learner, source: LabelledDomain, n_folds: int = 3, seed: i
     >>> float((held.logits.argmax(axis=1) == held.codes).mean())
     1.0
     """
-    rows = source.subsample(MOST_ROWS, derive_seed(seed, "held out"))
+    rows = source if max_rows is None else source.subsample(max_rows, derive_seed(seed, "held out"))
     codes = rows.codes(learner.classes)
     counts = np.bincount(codes)
     if counts[counts > 0].min() < n_folds:

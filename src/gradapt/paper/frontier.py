@@ -22,7 +22,7 @@ from gradapt.paper.configurations import method_of
 from gradapt.paper.measures import plan_measures
 from gradapt.paper.presets import Settings
 from gradapt.paths import Transport, Workspace
-from gradapt.transport import Exact, GromovWasserstein, Isometry, Mapped, Orthogonal, OwnScale
+from gradapt.transport import Exact, GromovWasserstein, Isometry, Mapped, Orthogonal, SameScale
 
 __all__ = ["FrontierRun", "frontier_candidates"]
 
@@ -51,7 +51,7 @@ def frontier_candidates(cell: Cell, chosen: Settings, known: dict[str, Any]) -> 
     candidates["deep-coral"] = _Once("deep-coral", coral, known)
     if _is_table(chosen):
         # Columns have units of their own. A chain of plans adds the errors of each, and the source still teaches.
-        scaled = Transport(Mapped(OwnScale()), certified=False, max_samples=most)
+        scaled = Transport(Mapped(SameScale()), certified=False, max_samples=most)
         candidates["carried"] = CarriedLabels(scaled, feature_space=False, direct=True, joint=True, mixup=MIXUP)
     else:
         candidates["carried"] = _carried(Transport(Exact(), certified=False), direct=False)

@@ -11,7 +11,7 @@ from gradapt.report.content import clip, dig, number, pairs, records, thin
 from gradapt.report.svg import WIDTH, picture, tag
 from gradapt.report.words import percent
 
-__all__ = ["feature_bars", "feature_shares", "plan_lines"]
+__all__ = ["drift_bars", "feature_bars", "feature_shares", "plan_lines"]
 
 _MOST_FEATURES = 12
 _MOST_LINES = 240
@@ -24,7 +24,26 @@ def feature_shares(result: Mapping[str, Any]) -> list[tuple[str, float]]:
     return sorted(((name, share) for name, share in found if share is not None), key=lambda item: -item[1])
 
 
-def feature_bars(shares: Sequence[tuple[str, float]]) -> Markup | None:
+def drift_bars(result: Mapping[str, Any]) -> Markup | None:
+    """How far each feature moved by itself, the farthest first; those that chance may have moved are pale."""
+    found = records(dig(result, "check", "diagnosis", "features"))
+    known = [(clip(one.get("name")), number(one.get("distance")), bool(one.get("moved"))) for one in found]
+    far = sorted(((name, distance, moved) for name, distance, moved in known if distance is not None), key=_farthest)
+    pale = frozenset(name for name, _, moved in far if not moved)
+    return feature_bars(
+        [(name, distance) for name, distance, _ in far], "Largest difference between distribution functions", pale
+    )
+
+
+def _farthest(feature: tuple[str, float, bool]) -> float:
+    return -feature[1]
+
+
+def feature_bars(
+    shares: Sequence[tuple[str, float]],
+    what: str = "Share of the transport carried by each feature",
+    pale: frozenset[str] = frozenset(),
+) -> Markup | None:
     """The features that moved most, each name above its bar so that long names fit a phone."""
     shown = list(shares[:_MOST_FEATURES])
     if not shown:
@@ -37,11 +56,19 @@ def feature_bars(shares: Sequence[tuple[str, float]]) -> Markup | None:
         wide = max(space * max(share, 0.0) / largest, 1.0)
         words = name if len(name) <= 44 else name[:43] + "…"
         drawn.append(tag("text", tag("title", name), words, class_="name", x=0, y=y + 11))
-        drawn.append(tag("rect", class_="bar given", x=0, y=y + 17, width=wide, height=9, rx=1.5))
+        drawn.append(
+            tag(
+                "rect",
+                class_="bar generated" if name in pale else "bar given",
+                x=0,
+                y=y + 17,
+                width=wide,
+                height=9,
+                rx=1.5,
+            )
+        )
         drawn.append(tag("text", percent(share), class_="tick", x=wide + 7, y=y + 26))
-    label = "Share of the transport carried by each feature: " + ", ".join(
-        f"{name} {percent(share)}" for name, share in shown[:3]
-    )
+    label = f"{what}: " + ", ".join(f"{name} {percent(share)}" for name, share in shown[:3])
     return picture(*drawn, label=label, height=6 + len(shown) * pitch, class_="features")
 
 

@@ -22,13 +22,15 @@ from gradapt.report.listings import (
     facts,
     fields,
     file_rows,
+    gain_unit,
+    largest_class,
     preparation,
     remedy_rows,
     simple_fields,
     step_rows,
 )
 from gradapt.report.map_chart import distance_grid, domain_map
-from gradapt.report.moved_features import feature_bars, feature_shares, plan_lines
+from gradapt.report.moved_features import drift_bars, feature_bars, feature_shares, plan_lines
 from gradapt.report.path_chart import accuracy_line, class_stack, step_bars
 from gradapt.report.words import headline, interval, percent, short
 
@@ -76,6 +78,9 @@ def _report(result: Mapping[str, Any]) -> dict[str, Any]:
         "warnings": texts(dig(result, "warnings"))[:20],
         "drift": clip(dig(result, "check", "diagnosis", "kind"), 200),
         "drift_reasons": texts(dig(result, "check", "diagnosis", "reasons"))[:20],
+        "drift_chart": drift_bars(result),
+        "largest_class": largest_class(result),
+        "gain_unit": gain_unit(result),
         "remedies": remedy_rows(result),
         "facts": facts(result),
         "models": models,

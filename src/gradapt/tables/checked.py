@@ -12,19 +12,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradapt.errors import InputError
+from gradapt.estimators.remedies import OwnAnswers
 from gradapt.learners import Learner, as_learner
 from gradapt.learners.scikit import ScikitLearner
+from gradapt.methods.source_weights import importance_weights
 from gradapt.seeds import derive_seed
 from gradapt.tables.best_model import BestModel
 from gradapt.tables.columns import conform
 from gradapt.tables.label_column import Labels
 from gradapt.tables.models import is_network, make_model, model_from_word
+from gradapt.tables.own_model import answered_codes
 from gradapt.tables.prepare import Prepared, prepare
 from gradapt.tables.preprocess import as_matrix, feature_owners
 from gradapt.tables.read import Table, table_of
 from gradapt.tables.settings import Settings
-from gradapt.trust import Decision, PathView, assess
+from gradapt.trust import AccuracyEstimate, Decision, PathView, assess
+from gradapt.trust.accuracy import spread
 from gradapt.trust.diagnosis import Diagnosis, diagnose_drift
+from gradapt.trust.overlap import overlapping
+from gradapt.trust.weighted import effective_size, mean
 
 __all__ = ["Checked", "Progress", "check_frame", "check_table", "recorded"]
 
@@ -50,6 +56,8 @@ class Checked:
     diagnosis : Diagnosis or str
         What moved between the first window and the last; why it cannot be said otherwise.
     warnings : tuple of str
+    in_use : OwnAnswers or None
+        What the model in use says about the rows of the source and of the target, where it is not ``source``.
     """
 
     settings: Settings
@@ -60,6 +68,16 @@ class Checked:
     decision: Decision
     diagnosis: Diagnosis | str
     warnings: tuple[str, ...]
+    in_use: OwnAnswers | None = None
+
+    def answers(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[str]]:
+        """What the model in use says about rows (ascending), as class numbers, and what is odd about it."""
+        own = self.settings.in_use
+        if own is None:
+            raise InputError("there is no model in use; give one in the settings")
+        words = own.words(self.table, rows, self.prepared.features, self.settings.label)
+        most = int(np.bincount(self.prepared.training.source.codes(self.source.classes)).argmax())
+        return answered_codes(words, self.source.classes.tolist(), self.prepared.boolean, own.word, most)
 
 
 def check_frame(frame: Any, settings: Settings, progress: Progress | None = None) -> Checked:
@@ -100,7 +118,36 @@ def check_table(table: Table, settings: Settings, progress: Progress | None = No
         diagnosis = _diagnosis(table, prepared, source, settings)
         report("check", 1, 1)
     prepared = replace(prepared, sampled=[*told, *prepared.sampled])
-    return Checked(settings, table, prepared, source, view, decision, diagnosis, tuple(messages))
+    checked = Checked(settings, table, prepared, source, view, decision, diagnosis, tuple(messages))
+    return checked if settings.in_use is None else _with_model_in_use(checked)
+
+
+def _with_model_in_use(checked: Checked) -> Checked:
+    """The same, with the answers of the model in use and what can be said about its accuracy."""
+    own, prepared, view = checked.settings.in_use, checked.prepared, checked.view
+    if own is None or checked.table.image_shape is not None or is_network(checked.source.estimator):
+        raise InputError("a model in use is compared with remedies for columns, not for pictures or networks")
+    (source, odd), (target, more) = checked.answers(prepared.source_rows), checked.answers(prepared.target_rows)
+    here, there = prepared.training.source, prepared.training.target
+    right = source == here.codes(checked.source.classes)
+    weights = importance_weights(here.matrix(), there.matrix())
+    value = mean(right, weights)
+    half = spread((value, effective_size(len(weights), weights)))
+    estimate = AccuracyEstimate.around(value, half, "labelled rows of the first window, weighted as the last")
+    estimate = overlapping(estimate, view, 0, view.last)
+    trained = "too high if the model was trained on these rows"
+    estimate = replace(estimate, remark=f"{estimate.remark}; {trained}" if estimate.remark else trained)
+    told = [
+        f"the model in use is {own.word!r}: right on {100 * right.mean():.1f} % of {len(right)} labelled rows of the "
+        "first window; steps and accuracies in the table are of a model that was trained on the first window",
+        *dict.fromkeys([*odd, *more]),
+    ]
+    return replace(
+        checked,
+        prepared=replace(prepared, sampled=[*told, *prepared.sampled]),
+        decision=replace(checked.decision, before=estimate),
+        in_use=OwnAnswers(source, target),
+    )
 
 
 @contextmanager

@@ -115,6 +115,10 @@ def _convert_imputer(scope: Any, operator: Any, container: Any) -> None:
 def _pipeline(predictor: Predictor) -> Any:
     from sklearn.pipeline import Pipeline
 
+    if predictor.own is not None:
+        raise InputError(
+            f"the run kept the model in use, {predictor.own.word!r}, untouched; there is nothing of gradapt's to export"
+        )
     if is_network(predictor.model):
         raise InputError(
             "a torch classifier is not a scikit-learn pipeline; its weights are in RUN/network.safetensors and its "

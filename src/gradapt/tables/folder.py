@@ -16,6 +16,7 @@ from gradapt.tables.card import model_card
 from gradapt.tables.job import Result
 from gradapt.tables.manifest import CARD, REPORT, RESULT, check_unchanged, is_whole, open_run, put_file, write_manifest
 from gradapt.tables.model_file import load_predictor, read_json, save_predictor
+from gradapt.tables.own_model import OwnModel
 from gradapt.tables.predictor import Predictor
 from gradapt.tables.spool import write_frames
 
@@ -101,9 +102,16 @@ def save_run(
     return folder
 
 
-def load_run(folder: Path) -> Run:
-    """Read a run, refusing files that were changed, cut short, or that ask for unknown types."""
-    predictor = load_predictor(folder)
+def load_run(folder: Path, own: OwnModel | None = None) -> Run:
+    """Read a run, refusing files that were changed, cut short, or that ask for unknown types.
+
+    Parameters
+    ----------
+    folder : Path
+    own : OwnModel, optional
+        The model in use, where the run kept it and it is Python code, which a run does not hold.
+    """
+    predictor = load_predictor(folder, own)
     return Run(folder, predictor, read_json(folder / RESULT))
 
 

@@ -12,7 +12,7 @@ import pandas as pd
 
 from gradapt.choice import Choice, ChosenGOAT
 from gradapt.engines import Engine
-from gradapt.estimators.remedies import ChosenRemedy, RemedyChoice, table_remedies
+from gradapt.estimators.remedies import IN_USE, ChosenRemedy, RemedyChoice, table_remedies
 from gradapt.learners import Learner
 from gradapt.methods import (
     GOAT,
@@ -33,6 +33,7 @@ from gradapt.tables.read import Table, table_of
 from gradapt.tables.settings import Settings
 from gradapt.tables.spool import Spooled, collected
 from gradapt.trust import Decision, assess, unanswered
+from gradapt.trust.diagnosis import RecentFit
 
 __all__ = ["Result", "adapt_checked", "adapt_frame", "adapt_table"]
 
@@ -155,10 +156,15 @@ def adapt_checked(
         path = adaptation.path or given_path(Workspace().encoded(source, prepared.training), measure_shift=False)
         report("estimate", 1, 1)
         model = source if decision.keep_source else adaptation.learner
-        predictor = Predictor(prepared.plans, prepared.preprocessing, model.estimator, prepared.boolean)
+        own = checked.settings.in_use if decision.keep_source else None
+        predictor = Predictor(prepared.plans, prepared.preprocessing, model.estimator, prepared.boolean, own)
         rows = prepared.windows[-1].rows
         report("predict", 0, len(rows))
-        others = {name: learner.estimator for name, learner in tried.items()} if every_candidate else {}
+        in_use = checked.settings.in_use
+        others = {
+            name: replace(predictor, model=learner.estimator, own=in_use if name == IN_USE else None)
+            for name, learner in (tried.items() if every_candidate else ())
+        }
         done = partial(report, "predict")
         frames = _predicted(predictor, others, checked, rows, lambda count: done(count, len(rows)), engine)
         predictions = collected(frames, len(rows))
@@ -168,16 +174,20 @@ def adapt_checked(
 
 def _predicted(
     predictor: Predictor,
-    others: dict[str, Any],
+    others: dict[str, Predictor],
     checked: Checked,
     rows: Any,
     on_rows: Callable[[int], None],
     engine: Engine | None,
 ) -> Iterator[pd.DataFrame]:
     """Predictions of the kept model a batch at a time, with those of others beside it."""
-    streams = [
-        replace(predictor, model=model).predict_frames(checked.table, rows, training=True) for model in others.values()
-    ]
+    if any(one.own is not None for one in (predictor, *others.values())):
+        # A model in use answers all rows at once.
+        whole = predictor.predict_table(checked.table, rows, on_rows, training=True)
+        found = {name: other.predict_table(checked.table, rows, training=True) for name, other in others.items()}
+        yield whole.assign(**{f"prediction by {name}": other["prediction"] for name, other in found.items()})
+        return
+    streams = [other.predict_frames(checked.table, rows, training=True) for other in others.values()]
     kept = predictor.predict_frames(checked.table, rows, on_rows, training=True, engine=engine)
     for frame, *more in zip(kept, *streams, strict=True):
         named = zip(others, more, strict=True)
@@ -186,26 +196,31 @@ def _predicted(
 
 def _decision(checked: Checked, adaptation: Adaptation, choice: Choice, students: dict[int, Learner]) -> Decision:
     """Which model to keep: by the check and the estimates, or by the comparison of remedies where there was one."""
-    if adaptation.is_none_of(checked.source):
-        if not isinstance(choice, RemedyChoice):
-            return checked.decision
-        before = choice.measured[0] if choice.measured else checked.decision.before
-        reasons = (choice.sentence, *unanswered(checked.decision.verdict, 0))
+    remedies = choice if isinstance(choice, RemedyChoice) else None
+    if remedies is None and adaptation.is_none_of(checked.source):
+        return checked.decision
+    if remedies is not None and remedies.best == remedies.reference:
+        before = remedies.measured[0] if remedies.measured else checked.decision.before
+        reasons = (remedies.sentence, *unanswered(checked.decision.verdict, 0))
         return replace(checked.decision, before=before, reasons=reasons)
-    decision = assess(
-        checked.view,
-        checked.source,
-        adaptation.learner,
-        gate=checked.settings.gate,
-        students=students,
-        n_generated=choice.n_generated,
-    )
-    if not isinstance(choice, RemedyChoice):
+    decision = checked.decision
+    if remedies is None or not isinstance(remedies.fit, RecentFit):
+        # Rows in units of those before them can only be judged where none is left out, which these estimates do.
+        decision = assess(
+            checked.view,
+            checked.source,
+            adaptation.learner,
+            gate=checked.settings.gate,
+            students=students,
+            n_generated=choice.n_generated,
+        )
+    if remedies is None:
         return decision
-    before, after = choice.measured or (decision.before, decision.after)
-    if choice.fit is not None:
-        after = choice.fit.accuracy
-    reasons = (choice.sentence, *decision.reasons)
+    own = checked.decision.before if checked.in_use is not None else decision.before
+    before, after = remedies.measured or (own, decision.after)
+    if remedies.fit is not None:
+        after = remedies.fit.accuracy
+    reasons = (remedies.sentence, *decision.reasons)
     told = replace(decision, before=before, after=after, lost=None, gain=None, reasons=reasons)
     return replace(told, kept="adapted", compared=True)
 
@@ -219,7 +234,7 @@ def _adapted(
     ratios = [step.largest_ratio for step in checked.decision.verdict.steps]
     steps = [ratio for ratio in ratios if np.isfinite(ratio)]
     columns = checked.table.image_shape is None and not is_network(checked.source.estimator)
-    method = checked.settings.method_for(max(steps, default=1.0), columns=columns)
+    method = checked.settings.method_for(max(steps, default=1.0), columns=columns, in_order=checked.prepared.in_order)
     total, done = len(table_remedies()) + 4 if labelled is not None else _n_steps(method, last, checked), 0
     students: dict[int, Learner] = {}
     tried: dict[str, Learner] = {}
@@ -242,8 +257,8 @@ def _adapted(
     if isinstance(method, ChosenGOAT):
         method = replace(method, on_candidate=lambda number, _: advance(last * (number + 1)))
     if isinstance(method, ChosenRemedy):
-        given = checked.settings.given_proportions(checked.source.classes.tolist(), checked.prepared.boolean)
-        method = replace(method, given=given, on_candidate=one_more, engine=engine)
+        given = checked.settings.given_proportions(checked.source.classes.tolist())
+        method = replace(method, given=given, in_use=checked.in_use, on_candidate=one_more, engine=engine)
     if labelled is None:
         adaptation = method.adapt(checked.source, training, watch)
     else:

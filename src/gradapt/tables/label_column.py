@@ -17,7 +17,7 @@ from gradapt.domains.order import value_name
 from gradapt.errors import InputError
 from gradapt.tables.windowing import exact_number
 
-__all__ = ["Labels", "read_labels", "stream_labels"]
+__all__ = ["Labels", "is_true", "read_labels", "stream_labels"]
 
 # A class with fewer rows in the source can be neither learned nor checked.
 _FEWEST = 3
@@ -25,6 +25,7 @@ _MOST_NUMBERS = 20
 _MOST_CLASSES = 1_000
 # Values that a column of labels may have while it is read in parts.
 _MOST_DISTINCT = 100_000
+_TRUTH = np.array(["False", "True"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +39,7 @@ class Labels:
     values : int or text array
         Their labels.
     boolean : bool
-        Whether the column held true and false, which models see as 1 and 0.
+        Whether the column held true and false, which models call by these words.
     """
 
     rows: NDArray[np.int64]
@@ -46,8 +47,17 @@ class Labels:
     boolean: bool
 
 
+def is_true(name: Any) -> bool:
+    """Whether a class of a column of truth values is the true one, by its word or by the number 1.
+
+    >>> is_true("True"), is_true(np.int64(1)), is_true("False")
+    (True, True, False)
+    """
+    return str(name) in ("True", "1")
+
+
 def read_labels(
-    column: pd.Series, rows: NDArray[np.int64], who: str, *, guessed: bool = False
+    column: pd.Series, rows: NDArray[np.int64], who: str, *, guessed: bool = False, later: bool = True
 ) -> tuple[Labels, list[str]]:
     """Labels of the source; later labels are not looked at. Also returns sentences on what was left out.
 
@@ -62,12 +72,15 @@ def read_labels(
     guessed : bool
         Whether the type of the column was guessed from the text of all rows, later ones among them. It is then
         guessed again from the labels of the source alone.
+    later : bool
+        Whether to say how many labels there are that nobody looks at.
     """
     own = column.iloc[rows]
     if isinstance(own.dtype, pd.SparseDtype):
         own = pd.Series(own.to_numpy(), index=own.index)
     present = own.notna().to_numpy()
-    said = _counted(int(present.sum()), len(present), int(column.notna().sum()) - int(present.sum()), who)
+    unseen = int(column.notna().sum()) - int(present.sum())
+    said = _counted(int(present.sum()), len(present), unseen if later else 0, who)
     rows, own = rows[present], own[present]
     values, boolean = _classes(own, who, guessed)
     rows, values, sentence = _without_rare(rows, values, who)
@@ -75,7 +88,7 @@ def read_labels(
 
 
 def stream_labels(
-    parts: Iterator[pd.Series], first: NDArray[np.bool_], who: str, *, guessed: bool = False
+    parts: Iterator[pd.Series], first: NDArray[np.bool_], who: str, *, guessed: bool = False, later: bool = True
 ) -> tuple[Labels, list[str]]:
     """`read_labels` for a column that is read in parts; each distinct label is looked at once.
 
@@ -86,16 +99,16 @@ def stream_labels(
     first : bool array
         Whether a row of the table is of the source window.
     who : str
-    guessed : bool
+    guessed, later : bool
     """
     known: dict[Any, int] = {}
     rows, codes = [], []
-    start = n_first = later = 0
+    start = n_first = unseen = 0
     dtype: Any = None
     for part in parts:
         mine = first[start : start + len(part)]
         present = part.notna().to_numpy()
-        later += int((present & ~mine).sum())
+        unseen += int((present & ~mine).sum())
         n_first += int(mine.sum())
         kept = mine & present
         if kept.any():
@@ -107,7 +120,7 @@ def stream_labels(
         if len(known) > _MOST_DISTINCT:
             raise InputError(f"{who} has more than {_MOST_DISTINCT} values in the first window; is it an identifier?")
         start += len(part)
-    said = _counted(sum(len(own) for own in rows), n_first, later, who)
+    said = _counted(sum(len(own) for own in rows), n_first, unseen if later else 0, who)
     distinct_values, boolean = _classes(pd.Series(list(known), dtype=dtype), who, guessed)
     # Codes stay small where whole columns of words would not.
     classes, merged = np.unique(distinct_values, return_inverse=True)
@@ -136,7 +149,7 @@ def _classes(own: pd.Series, who: str, guessed: bool) -> tuple[NDArray[Any], boo
         own = own.astype(object)
         own = _guessed_again(own) if guessed else own
     boolean = bool(pd.api.types.is_bool_dtype(own.dtype)) or set(own.map(type)) <= {bool, np.bool_}
-    return own.to_numpy(np.int64) if boolean else _plain(own, who), boolean
+    return _TRUTH[own.to_numpy(np.int64)] if boolean else _plain(own, who), boolean
 
 
 def _guessed_again(own: pd.Series) -> pd.Series:

@@ -16,19 +16,28 @@ from gradapt.choice.chosen import SOURCE
 from gradapt.choice.runs import OnCandidate
 from gradapt.engines import Engine
 from gradapt.errors import InputError
-from gradapt.estimators.remedies import RemedyChoice, table_remedies
-from gradapt.methods import Adaptation, Method, OnStep, SourceOnly
+from gradapt.estimators.remedies import IN_USE, RemedyChoice, table_remedies
+from gradapt.methods import Adaptation, Method, ModelInUse, OnStep, SourceOnly
 from gradapt.methods.labelled_training import LabelledTraining
 from gradapt.tables.checked import Checked
 from gradapt.tables.columns import conform
 from gradapt.tables.models import is_network
+from gradapt.tables.own_model import label_codes
 from gradapt.tables.preprocess import as_matrix
 from gradapt.tables.read import open_table
 from gradapt.trust import AccuracyEstimate
 from gradapt.trust.accuracy import spread
 from gradapt.trust.weighted import effective_size
 
-__all__ = ["LabelledRows", "adapt_with_labels", "measured", "read_labelled", "rows_to_ask", "wanted_rows"]
+__all__ = [
+    "LabelledRows",
+    "adapt_with_labels",
+    "labels_in_table",
+    "measured",
+    "read_labelled",
+    "rows_to_ask",
+    "wanted_rows",
+]
 
 ROW, WEIGHT = "row", "weight"
 # Part of the budget that goes to rows on which all candidates agree: they say nothing about which is best, but without
@@ -52,12 +61,15 @@ class LabelledRows:
         Labels as numbers of the model's classes; -1 for a class that the first window does not have.
     weights : array
         How much of the last window each stands for; they sum to 1.
+    in_use : int array or None
+        What the model in use says about them, where there is one.
     """
 
     rows: NDArray[np.int64]
     samples: NDArray[np.float64]
     codes: NDArray[np.int64]
     weights: NDArray[np.float64]
+    in_use: NDArray[np.int64] | None = None
 
     def judge(self, runs: Runs) -> Judgement:
         """Right or wrong on each labelled row; a candidate that learnt from a row is asked without it."""
@@ -67,6 +79,8 @@ class LabelledRows:
             if isinstance(method, LabelledTraining):
                 said = np.full(len(self.codes), -1)
                 said[self.codes >= 0] = method.held_out_codes(runs.learner, runs.sequence)
+            elif isinstance(method, ModelInUse) and self.in_use is not None:
+                said = self.in_use
             else:
                 said = adaptation.learner.logits(self.samples).argmax(axis=1)
             right[name] = ((said == self.codes) & (self.codes >= 0)).astype(np.float64)
@@ -121,7 +135,9 @@ def wanted_rows(checked: Checked, budget: int) -> pd.DataFrame:
     prepared, settings = checked.prepared, checked.settings
     target = prepared.training.target
     votes = {SOURCE: checked.source.logits(target.samples).argmax(axis=1)}
-    for name, method in table_remedies(settings.limits.transport, settings.seed).items():
+    if checked.in_use is not None:
+        votes[IN_USE] = checked.in_use.target
+    for name, method in _remedies(checked).items():
         try:
             model = method.adapt(checked.source, prepared.training).learner
         except InputError:
@@ -164,10 +180,34 @@ def read_labelled(path: Path, checked: Checked) -> LabelledRows:
     weights = frame[WEIGHT].to_numpy(dtype=np.float64) if WEIGHT in frame else np.ones(len(frame))
     if not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() == 0:
         raise InputError(f"the weights in {str(path)!r} must be finite and not negative, and one above 0")
-    order = np.argsort(rows_found)
-    samples = _features(checked, rows_found[order])
-    codes = _codes(words.to_numpy(dtype=str)[order], checked)
-    return LabelledRows(rows_found[order], samples, codes, weights[order] / weights.sum())
+    return _labelled(checked, rows_found, words.to_numpy(dtype=str), weights)
+
+
+def labels_in_table(checked: Checked) -> LabelledRows:
+    """Labels that the table has in its last window, where ``labels_until`` allows them; as many as are trained on."""
+    _check_columns(checked)
+    prepared, label = checked.prepared, checked.settings.label
+    column = checked.table.columns([label])[label].iloc[prepared.target_rows]
+    words = column.map(lambda value: "" if pd.isna(value) else str(value).strip()).to_numpy(dtype=str)
+    known = words != ""
+    if not known.any():
+        raise InputError(f"the last window has no labels in column {label!r}; allow labels until an earlier one")
+    return _labelled(checked, prepared.target_rows[known], words[known], np.ones(int(known.sum())))
+
+
+def _labelled(
+    checked: Checked, rows: NDArray[np.int64], words: NDArray[np.str_], weights: NDArray[np.float64]
+) -> LabelledRows:
+    order = np.argsort(rows)
+    codes = label_codes(words[order], checked.source.classes.tolist(), checked.prepared.boolean)
+    in_use = None if checked.in_use is None else checked.answers(rows[order])[0]
+    samples = _features(checked, rows[order])
+    return LabelledRows(rows[order], samples, codes, weights[order] / weights.sum(), in_use)
+
+
+def _remedies(checked: Checked) -> dict[str, Method]:
+    settings = checked.settings
+    return table_remedies(settings.limits.transport, settings.seed, in_order=checked.prepared.in_order)
 
 
 def adapt_with_labels(
@@ -179,8 +219,10 @@ def adapt_with_labels(
 ) -> Adaptation:
     """Every remedy, and models that learn from the labels, compared with the old model on the labelled rows."""
     known = labelled.codes >= 0
-    candidates: dict[str, Method] = {SOURCE: SourceOnly()}
-    candidates |= table_remedies(checked.settings.limits.transport, checked.settings.seed)
+    candidates: dict[str, Method] = {}
+    if checked.in_use is not None:
+        candidates[IN_USE] = ModelInUse(checked.in_use.target)
+    candidates |= {SOURCE: SourceOnly(), **_remedies(checked)}
     if known.any():
         samples, codes, seed = labelled.samples[known], labelled.codes[known], checked.settings.seed
         candidates["trained with the labels"] = LabelledTraining(samples, codes, seed=seed)
@@ -225,15 +267,3 @@ def _features(checked: Checked, rows: NDArray[np.int64]) -> NDArray[np.float64]:
     names = [plan.column for plan in prepared.plans]
     frames = [conform(frame, prepared.plans) for _, frame in checked.table.batches(rows, names)]
     return as_matrix(prepared.preprocessing, pd.concat(frames, ignore_index=True))
-
-
-def _codes(words: NDArray[np.str_], checked: Checked) -> NDArray[np.int64]:
-    """Labels as class numbers, by how they are written; a class that the model does not know is -1."""
-    known: dict[str, int] = {}
-    for code, name in enumerate(checked.source.classes):
-        known[str(name)] = code
-        if checked.prepared.boolean:
-            known |= {str(bool(name)): code, str(bool(name)).lower(): code}
-        elif np.issubdtype(type(name), np.number):
-            known[str(float(name))] = code
-    return np.array([known.get(word, -1) for word in words], dtype=np.int64)

@@ -6,12 +6,11 @@ built is checked before anything is asked of it, since compiled code trusts the 
 
 from __future__ import annotations
 
-import io
 import json
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from zipfile import ZIP_STORED, ZipFile
 
 import numpy as np
 import pandas as pd
@@ -24,74 +23,19 @@ from gradapt.tables.gaps import find_gaps
 from gradapt.tables.manifest import FORMAT, open_run
 from gradapt.tables.models import is_network
 from gradapt.tables.native_checks import check_pipeline
+from gradapt.tables.own_model import COLUMN, OwnModel, own_model, predictions_in
 from gradapt.tables.predictor import Predictor
 from gradapt.tables.preprocess import as_matrix
 from gradapt.tables.skops_bytes import repeatable
+from gradapt.tables.trusted_types import load_skops, unknown_types
 
-__all__ = ["check_storable", "load_predictor", "read_json", "save_predictor"]
+__all__ = ["load_predictor", "read_json", "save_predictor"]
 
-_COLUMNS, _PIPELINE, _NETWORK = "columns.json", "model.skops", "network"
+_COLUMNS, _PIPELINE, _NETWORK, _OWN = "columns.json", "model.skops", "network", "own_model"
 
 _EXAMPLES = {Kind.NUMBER: 0.0, Kind.BOOLEAN: True, Kind.DATE: "2000-01-01", Kind.DROPPED: None} | dict.fromkeys(
     (Kind.CATEGORY, Kind.MANY_CATEGORIES), "missing"
 )
-# What the classifiers and transformers offered here are made of, beyond what skops trusts by itself.
-_TRUSTED = frozenset(
-    {
-        "gradapt.methods.feature_maps.AffineMap",
-        "gradapt.methods.feature_maps.RankMap",
-        "gradapt.methods.rescaled_classifier.RescaledClassifier",
-        "gradapt.tables.encoder.MLPEncoder",
-        "numpy.dtype",
-        "sklearn._loss.link.Interval",
-        "sklearn._loss.link.LogitLink",
-        "sklearn._loss.link.MultinomialLogit",
-        "sklearn._loss.loss.HalfBinomialLoss",
-        "sklearn._loss.loss.HalfMultinomialLoss",
-        "sklearn.calibration._CalibratedClassifier",
-        "sklearn.calibration._SigmoidCalibration",
-        "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
-        "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
-        "sklearn.metrics._dist_metrics.EuclideanDistance64",
-        "sklearn.neighbors._kd_tree.KDTree",
-        "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
-        "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
-        "sklearn.tree._tree.Tree",
-        "sklearn.utils._bunch.Bunch",
-    }
-)
-
-
-def check_storable(model: Any) -> None:
-    """Raise unless a model is made of types that can be stored and loaded safely.
-
-    Asked before a long run rather than after it, of a copy trained on a few made-up rows.
-    """
-    if is_network(model):
-        return
-    import skops.io
-
-    try:
-        unknown = _unknown(skops.io.dumps(_tried(model)))
-    except Exception as error:
-        raise InputError(f"{type(model).__name__} cannot be stored without pickle ({error})") from None
-    if unknown:
-        raise InputError(
-            f"a model with parts of type {unknown[0]} cannot be stored safely; build it from scikit-learn's own "
-            "classifiers, or use gradapt's TorchClassifier"
-        )
-
-
-def _tried(model: Any) -> Any:
-    from sklearn.base import clone
-
-    samples = np.random.default_rng(0).normal(size=(60, 4))
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return clone(model).fit(samples, (samples[:, 0] > 0).astype(int))
-    except Exception:  # a classifier that cannot live on so little is looked at as it is
-        return model
 
 
 def save_predictor(predictor: Predictor, folder: Path) -> list[Path]:
@@ -99,14 +43,20 @@ def save_predictor(predictor: Predictor, folder: Path) -> list[Path]:
     import skops.io
     from sklearn.pipeline import Pipeline
 
-    about = {
+    about: dict[str, Any] = {
         "format": FORMAT,
         "boolean": predictor.boolean,
         "network": is_network(predictor.model),
         "columns": [plan.to_dict() for plan in predictor.plans],
     }
-    write_json(folder / _COLUMNS, about)
     files = [folder / _COLUMNS, folder / _PIPELINE]
+    if predictor.own is not None:
+        about["own"] = {"kind": predictor.own.kind, "word": predictor.own.word}
+        if predictor.own.data:
+            # The model in use is handed back as it came, byte for byte.
+            files.append(folder / f"{_OWN}.{predictor.own.kind}")
+            write_bytes(files[-1], predictor.own.data)
+    write_json(folder / _COLUMNS, about)
     steps = [("columns", predictor.preprocessing)]
     if is_network(predictor.model):
         from gradapt.learners.torch_files import save_classifier
@@ -116,15 +66,22 @@ def save_predictor(predictor: Predictor, folder: Path) -> list[Path]:
     else:
         steps += predictor.model.steps
     data = repeatable(skops.io.dumps(Pipeline(steps)))
-    unknown = _unknown(data)
+    unknown = unknown_types(data)
     if unknown:
         raise InputError(f"a trained model with parts of type {unknown[0]} cannot be stored safely")
     write_bytes(folder / _PIPELINE, data)
     return files
 
 
-def load_predictor(folder: Path) -> Predictor:
-    """Read what `save_predictor` wrote, after checking every hash, every type and every native part."""
+def load_predictor(folder: Path, own: OwnModel | None = None) -> Predictor:
+    """Read what `save_predictor` wrote, after checking every hash, every type and every native part.
+
+    Parameters
+    ----------
+    folder : Path
+    own : OwnModel, optional
+        The model in use, where the run kept it and it is Python code, which a run does not hold.
+    """
     open_run(folder)
     about = read_json(folder / _COLUMNS)
     if about.get("format") != FORMAT:
@@ -133,6 +90,7 @@ def load_predictor(folder: Path) -> Predictor:
     try:
         plans = tuple(ColumnPlan.from_dict(column) for column in about["columns"])
         network, boolean = bool(about["network"]), bool(about["boolean"])
+        kept = (str(about["own"]["kind"]), str(about["own"]["word"])) if about.get("own") else None
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"{str(folder / _COLUMNS)!r} is damaged ({one_line(error)}); run adapt again") from None
     preprocessing, model = _loaded(folder, network)
@@ -144,7 +102,22 @@ def load_predictor(folder: Path) -> Predictor:
         _try_out(predictor)
     except Exception as error:
         raise InputError(f"the model in {str(folder)!r} does not work ({one_line(error)}); run adapt again") from None
-    return predictor
+    return predictor if kept is None else replace(predictor, own=_own(folder, *kept, own))
+
+
+def _own(folder: Path, kind: str, word: str, given: OwnModel | None) -> OwnModel:
+    """The model in use that a run kept."""
+    if kind == COLUMN:
+        return predictions_in(word)
+    if kind in ("onnx", "skops"):
+        path = folder / f"{_OWN}.{kind}"
+        return own_model(str(path))
+    if given is None:
+        raise InputError(
+            f"the run kept the model in use, {word!r}, which is Python code and not stored with the run; ask it "
+            f"yourself, or add --old-model {word}"
+        )
+    return given
 
 
 def _try_out(predictor: Predictor) -> None:
@@ -192,40 +165,3 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise InputError(f"{str(path)!r} is damaged (a {type(content).__name__}, no object); run adapt again")
     return content
-
-
-def load_skops(path: Path) -> Any:
-    """Read a skops file whose types are all known."""
-    import skops.io
-
-    try:
-        data = path.read_bytes()
-        _check_stored(data)
-        unknown = _unknown(data)
-    except OSError as error:
-        raise InputError(f"{str(path)!r} cannot be read ({error.strerror})") from None
-    except Exception as error:
-        raise InputError(f"{str(path)!r} is not a skops file ({one_line(error)})") from None
-    if unknown:
-        raise InputError(
-            f"{str(path)!r} asks for the type {one_line(unknown[0])}, which is not on the list of trusted types; "
-            "it was not loaded"
-        )
-    try:
-        return skops.io.loads(data, trusted=sorted(_TRUSTED))
-    except Exception as error:
-        raise InputError(f"{str(path)!r} cannot be loaded ({one_line(error)})") from None
-
-
-def _check_stored(data: bytes) -> None:
-    """Our archives are not packed: one that is may grow beyond all memory."""
-    with ZipFile(io.BytesIO(data)) as archive:
-        packed = [file.filename for file in archive.infolist() if file.compress_type != ZIP_STORED]
-    if packed:
-        raise ValueError(f"{packed[0]!r} in it is packed, which gradapt never does")
-
-
-def _unknown(data: bytes) -> list[str]:
-    import skops.io
-
-    return sorted(set(skops.io.get_untrusted_types(data=data)) - _TRUSTED)

@@ -20,7 +20,7 @@ from gradapt.methods import (
     SourceOnly,
 )
 
-__all__ = ["encoder_from_word", "is_network", "make_model", "method_from_word", "model_from_word"]
+__all__ = ["encoder_from_word", "is_network", "make_model", "method_from_word", "model_from_word", "object_in_file"]
 
 _WORDS = ("logistic", "forest", "boosting", "mlp", "sgd")
 
@@ -133,6 +133,19 @@ def is_network(model: Any) -> bool:
 
 
 def _from_file(path: Path, name: str) -> Any:
+    found = object_in_file(path, name)
+    try:
+        makes_one = isinstance(found, type) or not hasattr(found, "fit")
+        model = found() if makes_one and callable(found) else found
+    except Exception as error:
+        raise InputError(f"{str(path)!r} failed: {type(error).__name__}: {error}") from None
+    if not hasattr(model, "fit") or not hasattr(model, "get_params"):
+        raise InputError(f"{name!r} in {str(path)!r} is {type(model).__name__}, not a scikit-learn classifier")
+    return model
+
+
+def object_in_file(path: Path, name: str) -> Any:
+    """What a Python file of the user's own calls by a name; the file is run."""
     if not path.is_file():
         raise InputError(f"there is no file {str(path)!r} to take the model {name!r} from")
     spec = importlib.util.spec_from_file_location(f"gradapt_user_{path.stem}", path)
@@ -141,13 +154,8 @@ def _from_file(path: Path, name: str) -> Any:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-        found = getattr(module, name)
-        makes_one = isinstance(found, type) or not hasattr(found, "fit")
-        model = found() if makes_one and callable(found) else found
-    except AttributeError:
-        raise InputError(f"{str(path)!r} defines no {name!r}") from None
     except Exception as error:
         raise InputError(f"{str(path)!r} failed: {type(error).__name__}: {error}") from None
-    if not hasattr(model, "fit") or not hasattr(model, "get_params"):
-        raise InputError(f"{name!r} in {str(path)!r} is {type(model).__name__}, not a scikit-learn classifier")
-    return model
+    if not hasattr(module, name):
+        raise InputError(f"{str(path)!r} defines no {name!r}")
+    return getattr(module, name)

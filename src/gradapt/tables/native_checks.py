@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from gradapt.errors import InputError
 
-__all__ = ["check_pipeline"]
+__all__ = ["check_parts", "check_pipeline"]
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, slice, type, np.generic, np.dtype)
 _RANDOM = (np.random.RandomState, np.random.Generator)
@@ -45,8 +45,13 @@ def check_pipeline(pipeline: Any, *, with_model: bool = True) -> None:
         raise InputError("the pipeline lacks its preprocessing or its model")
     if with_model and not hasattr(steps[-1][1], "classes_"):
         raise InputError("the last step of the pipeline is not a trained classifier")
+    check_parts(pipeline)
+
+
+def check_parts(model: Any) -> None:
+    """Raise unless every part of a loaded model is built as scikit-learn builds it."""
     try:
-        _visit(pipeline, {})
+        _visit(model, {})
     except InputError:
         raise
     except Exception as error:

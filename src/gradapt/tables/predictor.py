@@ -16,8 +16,11 @@ from scipy.special import softmax
 from gradapt.engines import Batch, Engine, Serial
 from gradapt.errors import AdaptationWarning, InputError, SolverError
 from gradapt.learners import as_learner
+from gradapt.methods.recent_scale import RecentMap
 from gradapt.tables.columns import ColumnPlan, Kind, conform
 from gradapt.tables.gaps import Gaps, find_gaps
+from gradapt.tables.label_column import is_true
+from gradapt.tables.own_model import OwnModel, label_codes
 from gradapt.tables.preprocess import as_matrix
 from gradapt.tables.read import Table
 
@@ -35,18 +38,27 @@ class Predictor:
     model : classifier
         Trained on preprocessed features.
     boolean : bool
-        Whether classes 1 and 0 stand for true and false.
+        Whether the labels are true and false.
+    own : OwnModel or None
+        The model that somebody had in use, where it was kept: it answers for itself.
     """
 
     plans: tuple[ColumnPlan, ...]
     preprocessing: Any
     model: Any
     boolean: bool = False
+    own: OwnModel | None = None
 
     @property
     def columns(self) -> list[str]:
         """The columns that a table must have."""
         return [plan.column for plan in self.plans if plan.kind is not Kind.DROPPED]
+
+    @property
+    def n_compared(self) -> int:
+        """Rows that each row is compared with, itself among them: 1 unless the model reads rows in their order."""
+        steps = getattr(self.model, "steps", ())
+        return max([1, *(step.width for _, step in steps if isinstance(step, RecentMap))])
 
     def predict(self, frame: pd.DataFrame) -> tuple[NDArray[Any], NDArray[np.float64]]:
         """Labels and their probabilities, for a frame with the columns of the training table.
@@ -100,11 +112,15 @@ class Predictor:
 
         ``engine`` says where batches are predicted, side by side; they come in the order of their rows all the same.
         """
+        if self.own is not None:
+            yield self._own_answers(self.own, table, np.arange(table.n_rows) if rows is None else rows)
+            return
         known = table.features()
         if set(self.columns) - set(known):
             conform(pd.DataFrame(columns=known), self.plans)
         gaps = Gaps()
-        here = engine is None or isinstance(engine, Serial)
+        # Rows that are compared with those before them go on from batch to batch.
+        here = engine is None or isinstance(engine, Serial) or self.n_compared > 1
         for frame, found in self.batches(table, rows) if here else self._side_by_side(table, rows, engine):
             gaps.add(found)
             yield frame
@@ -116,13 +132,23 @@ class Predictor:
             gaps.refuse()
         for sentence in gaps.sentences(all_gaps=not training):
             warnings.warn(sentence, AdaptationWarning, stacklevel=2)
+        if gaps.n_rows < self.n_compared:
+            warnings.warn(
+                f"the model compares each row with the {self.n_compared} last ones, and there are {gaps.n_rows}; give "
+                "rows in their order, with those before them",
+                AdaptationWarning,
+                stacklevel=2,
+            )
 
     def batches(self, table: Table, rows: NDArray[np.int64] | None) -> Iterator[tuple[pd.DataFrame, Gaps]]:
         """Predictions of some rows, or all, and what could not be read."""
+        before: pd.DataFrame | None = None
         for numbers, frame in table.batches(rows, self.columns):
             conformed, found = self._read(frame)
             filled = found.filled.pop()
-            labels, probability = self._answer(conformed)
+            joined = conformed if before is None else pd.concat([before, conformed], ignore_index=True)
+            labels, probability = (answers[-len(conformed) :] for answers in self._answer(joined))
+            before = joined.tail(self.n_compared - 1) if self.n_compared > 1 else None
             said = {"row": numbers, "prediction": labels, "predicted_probability": probability}
             yield pd.DataFrame({**said, "imputed_columns": filled}), found
 
@@ -143,6 +169,25 @@ class Predictor:
             while left and left[0] in done:
                 yield from done.pop(left.pop(0))
 
+    def _own_answers(self, own: OwnModel, table: Table, rows: NDArray[np.int64]) -> pd.DataFrame:
+        """What the model in use says, as labels where these are known; it tells no probability."""
+        if len(rows) == 0:
+            raise InputError("the table has no rows; there is nothing to predict")
+        words = own.words(table, rows, self.columns, label="")
+        classes = np.asarray(self.model.classes_)
+        codes = label_codes(words, classes.tolist(), self.boolean)
+        said: Any = words
+        if (codes >= 0).all():
+            said = self._labels(classes, codes)
+        return pd.DataFrame(
+            {
+                "row": rows,
+                "prediction": said,
+                "predicted_probability": np.nan,
+                "imputed_columns": np.zeros(len(rows), int),
+            }
+        )
+
     def _read(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, Gaps]:
         conformed = conform(frame, self.plans)
         return conformed, find_gaps(frame, conformed, self.plans, self.preprocessing)
@@ -155,8 +200,11 @@ class Predictor:
         else:
             # Scores of a classifier without probabilities, brought to sum 1; they are not calibrated.
             probabilities = softmax(as_learner(self.model, classes).logits(features), axis=1)
-        labels = classes[probabilities.argmax(axis=1)]
-        return labels.astype(bool) if self.boolean else labels, probabilities.max(axis=1)
+        return self._labels(classes, probabilities.argmax(axis=1)), probabilities.max(axis=1)
+
+    def _labels(self, classes: NDArray[Any], codes: NDArray[np.int64]) -> NDArray[Any]:
+        known = np.array([is_true(name) for name in classes]) if self.boolean else classes
+        return np.asarray(known[codes])
 
 
 @dataclass(frozen=True, eq=False)

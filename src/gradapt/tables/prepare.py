@@ -45,12 +45,18 @@ class Prepared:
         Samples that models are trained on.
     sample : DomainSequence
         Fewer samples, for transport and checks.
-    target_rows : int array
-        Rows of the table that the target of ``training`` holds.
+    source_rows, target_rows : int arrays
+        Rows of the table that the source and the target of ``training`` hold.
     boolean : bool
         Whether the labels were true and false.
     sampled : list of str
         Sentences on what was left out.
+    features : tuple of str
+        Columns that may be features.
+    in_order : bool
+        Whether the rows of every window stand in their order, none left out.
+    target_labels : bool
+        Whether labels of the last window may be used as well.
     labelled : Labels, optional
         All labelled rows of the first window, where the table is not held in memory and the model can take them.
     """
@@ -60,20 +66,26 @@ class Prepared:
     preprocessing: Any
     training: DomainSequence
     sample: DomainSequence
+    source_rows: NDArray[np.int64]
     target_rows: NDArray[np.int64]
     boolean: bool
     sampled: list[str]
+    features: tuple[str, ...] = ()
+    in_order: bool = False
+    target_labels: bool = False
     labelled: Labels | None = None
 
 
 def prepare(table: Table, settings: Settings) -> Prepared:
     """Cut, sample and preprocess; labels after the first window are never looked at."""
     names = _features(table, settings)
-    windows, said = _windows(table, settings)
-    labels, more = _labels(table, settings, windows[0])
+    windows, said, sorted_rows = _windows(table, settings)
+    windows, target_labels = _joined(windows, settings.labels_until, said)
+    labels, more = _labels(table, settings, windows[0], later=not target_labels)
     said += more
     everything = labels if windows[0].coded is not None and hasattr(settings.model, "partial_fit") else None
     parts, labels = _sampled_rows(windows, labels, settings, said)
+    whole = all(len(part) == len(window) for part, window in zip(parts, windows, strict=True))
     frame, chosen = _gather(table, parts, names)
     coded = _known(table, settings.categorical, "categorical")
     plans = plan_columns(frame, keep_constant=table.image_shape is not None, categorical=coded)
@@ -88,7 +100,10 @@ def prepare(table: Table, settings: Settings) -> Prepared:
     # The same rows that plans are made between.
     sample = training.each(Transport(max_samples=settings.limits.transport, seed=settings.seed).sampled)
     said += _sampling("plans and checks looked at", settings.limits.transport, [len(domain) for domain in training])
-    return Prepared(windows, plans, preprocessing, training, sample, parts[-1], labels.boolean, said, everything)
+    return Prepared(
+        windows, plans, preprocessing, training, sample, parts[0], parts[-1], labels.boolean, said,
+        tuple(names), sorted_rows and whole, target_labels, everything,
+    )  # fmt: skip
 
 
 def _features(table: Table, settings: Settings) -> list[str]:
@@ -100,21 +115,26 @@ def _features(table: Table, settings: Settings) -> list[str]:
             raise InputError(f"the table has no column {column!r}; it has {shown or 'none'}")
     if table.n_rows == 0:
         raise InputError("the table has no rows")
-    features = table.features(settings.label, *ordering, *_known(table, settings.drop, "drop"))
+    hidden = _known(table, settings.drop, "drop")
+    if settings.in_use is not None:
+        hidden += _known(table, settings.in_use.hidden, "the model in use")
+    features = table.features(settings.label, *ordering, *hidden)
     if not features:
         raise InputError("the table has no feature column besides label and order")
     return features
 
 
-def _windows(table: Table, settings: Settings) -> tuple[list[Window], list[str]]:
-    """Windows along the order, read in parts where the table is long."""
+def _windows(table: Table, settings: Settings) -> tuple[list[Window], list[str], bool]:
+    """Windows along the order, read in parts where the table is long; and whether rows are known to stand in it."""
     rule = settings.windows
     if isinstance(settings.order, Column):
         name = settings.order.name
         who = f"order column {name!r}"
         if can_stream(rule) and table.streams(name, ordered=True):
-            return stream_windows(lambda: table.parts(name), table.n_rows, rule, who)
-        return cut_windows(table.columns([name])[name].reset_index(drop=True), rule, who)
+            # So many rows are sampled, and a sample does not stand row by row.
+            return *stream_windows(lambda: table.parts(name), table.n_rows, rule, who), False
+        order = table.columns([name])[name].reset_index(drop=True)
+        return *cut_windows(order, rule, who), bool(order.dropna().is_monotonic_increasing)
     if isinstance(settings.order, FilePosition):
         if len(table.files) < 2:
             raise InputError("one file is one snapshot; give several files, or the column that orders the rows")
@@ -125,25 +145,25 @@ def _windows(table: Table, settings: Settings) -> tuple[list[Window], list[str]]
 
 def _by_place(
     number: Callable[[NDArray[np.int64]], NDArray[np.int64]], table: Table, rule: Windows, who: str
-) -> tuple[list[Window], list[str]]:
+) -> tuple[list[Window], list[str], bool]:
     """Windows by a number that follows from the place of a row."""
     if not (can_stream(rule) and table.streams(table.names[0])):
-        return cut_windows(pd.Series(number(np.arange(table.n_rows))), rule, who)
+        return *cut_windows(pd.Series(number(np.arange(table.n_rows))), rule, who), True
 
     def parts() -> Iterator[pd.Series]:
         for start in range(0, table.n_rows, _PART_ROWS):
             yield pd.Series(number(np.arange(start, min(start + _PART_ROWS, table.n_rows))))
 
-    return stream_windows(parts, table.n_rows, rule, who)
+    return *stream_windows(parts, table.n_rows, rule, who), True
 
 
-def _labels(table: Table, settings: Settings, first: Window) -> tuple[Labels, list[str]]:
+def _labels(table: Table, settings: Settings, first: Window, *, later: bool) -> tuple[Labels, list[str]]:
     name = settings.label
     who = f"label column {name!r}"
     if first.coded is not None and table.streams(name):
         codes, number = first.coded
-        return stream_labels(table.parts(name), codes == number, who, guessed=table.guessed)
-    return read_labels(table.columns([name])[name], first.rows, who, guessed=table.guessed)
+        return stream_labels(table.parts(name), codes == number, who, guessed=table.guessed, later=later)
+    return read_labels(table.columns([name])[name], first.rows, who, guessed=table.guessed, later=later)
 
 
 def _known(table: Table, names: tuple[str, ...], what: str) -> tuple[str, ...]:
@@ -152,6 +172,29 @@ def _known(table: Table, names: tuple[str, ...], what: str) -> tuple[str, ...]:
     if absent:
         raise InputError(f"{what} names the column {absent[0]!r}, which the table does not have")
     return names
+
+
+def _joined(windows: list[Window], until: str | None, said: list[str]) -> tuple[list[Window], bool]:
+    """Windows up to the one whose labels may be used as a single one, and whether the last one is among them."""
+    if until is None:
+        return windows, False
+    names = [window.name for window in windows]
+    place = names.index(until) if until in names else int(until) - 1 if until.isdecimal() else -1
+    if not 0 <= place < len(windows):
+        raise InputError(f"there is no window {until!r} up to which labels may be used; there are {', '.join(names)}")
+    last = place == len(windows) - 1
+    n_joined = place if last else place + 1
+    said.append(f"labels of all windows up to {names[place]!r} are used")
+    if n_joined < 2:
+        return windows, last
+    name = f"{names[0]} to {names[n_joined - 1]}"
+    if windows[0].coded is not None:
+        codes = windows[0].coded[0].copy()
+        codes[(codes > 0) & (codes < n_joined)] = 0
+        joined = Window(name, None, (codes, 0), sum(map(len, windows[:n_joined])))
+    else:
+        joined = Window(name, np.sort(np.concatenate([window.rows for window in windows[:n_joined]])))
+    return [joined, *windows[n_joined:]], last
 
 
 def _sampled_rows(

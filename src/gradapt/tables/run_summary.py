@@ -139,7 +139,7 @@ def _data(result: Result) -> dict[str, Any]:
 
 def _class_names(result: Result) -> list[str]:
     classes = result.source.classes
-    return [str(bool(label)) if result.checked.prepared.boolean else str(label) for label in classes]
+    return [str(label) for label in classes]
 
 
 def _verdict(result: Result) -> dict[str, Any]:
@@ -155,7 +155,7 @@ def _source_shares(checked: Checked) -> dict[str, float]:
     """Share of each class among the labelled rows, the largest first."""
     source, classes = checked.prepared.training.source, checked.source.classes
     shares = source.one_hot(classes).mean(axis=0)
-    names = [str(bool(name)) if checked.prepared.boolean else str(name) for name in classes]
+    names = [str(name) for name in classes]
     return {names[place]: float(shares[place]) for place in np.argsort(-shares, kind="stable")}
 
 
@@ -177,6 +177,7 @@ def _remedies(choice: Choice) -> dict[str, Any] | None:
         "best": choice.best,
         "runner_up": choice.runner_up,
         "sentence": choice.sentence,
+        "in_points": choice.fit is not None or bool(choice.measured),
         "measured": [_estimate(estimate) for estimate in choice.measured],
         "tried": tried,
         "struck": [{"name": name, "reason": reason} for name, reason in choice.struck.items()],

@@ -24,6 +24,7 @@ from gradapt.methods import (
     SourceOnly,
 )
 from gradapt.paths import Transport
+from gradapt.tables.own_model import OwnModel
 from gradapt.trust import Gate, Keep
 
 __all__ = ["Column", "FilePosition", "Keep", "Limits", "RowPosition", "Settings"]
@@ -99,7 +100,7 @@ class Settings:
     Attributes
     ----------
     label : str
-        Column of the labels; only those of the first window are used.
+        Column of the labels; only those of the first window are used, unless ``labels_until`` allows more.
     order : Column, RowPosition or FilePosition
     windows : Windows
         `ByQuantile(5)` by default.
@@ -123,6 +124,11 @@ class Settings:
         Columns that are no features.
     proportions : tuple of (str, float)
         Share of each class in the last window, where somebody knows it; for the default method.
+    in_use : OwnModel, optional
+        The model that is in use already; for the default method. Remedies are compared with it, and it stays as it is
+        where none is clearly better.
+    labels_until : str, optional
+        Name or number (from 1) of the last window whose labels may be used; the first one by default.
     """
 
     label: str
@@ -138,6 +144,8 @@ class Settings:
     categorical: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
     proportions: tuple[tuple[str, float], ...] = ()
+    in_use: OwnModel | None = None
+    labels_until: str | None = None
 
     def __post_init__(self) -> None:
         if self.n_generated is not None and not 0 <= self.n_generated <= 50:
@@ -151,6 +159,11 @@ class Settings:
             raise InputError(f"label and order must be two columns, got {self.label!r} for both")
         if self.proportions and (self.method is not None or self.n_generated is not None):
             raise InputError(f"proportions belong to the default method, got them beside {self.method_word!r}")
+        if self.in_use is not None and (self.method is not None or self.n_generated is not None):
+            raise InputError(
+                f"a model in use is compared by the default method, got {self.in_use.word!r} beside "
+                f"{self.method_word!r}; leave one of them out"
+            )
         both = set(self.categorical) & set(self.drop)
         if both:
             raise InputError(f"the column {min(both)!r} is to be dropped and used as categories; leave it out of one")
@@ -160,7 +173,7 @@ class Settings:
         """How to decide between the source model and the adapted one."""
         return Gate(keep=self.keep, seed=self.seed, max_samples=self.limits.transport)
 
-    def method_for(self, largest_ratio: float, *, columns: bool = True) -> Method:
+    def method_for(self, largest_ratio: float, *, columns: bool = True, in_order: bool = False) -> Method:
         """The method as a value, with plans between samples of the windows.
 
         Parameters
@@ -170,6 +183,8 @@ class Settings:
             number of generated domains follows from it.
         columns : bool
             Whether features are columns of a table and the model is scikit-learn's: then remedies can be tried.
+        in_order : bool
+            Whether the rows of a window stand in their order, none left out.
         """
         transport = Transport(max_samples=self.limits.transport, seed=self.seed)
         if isinstance(self.method, GOAT) and self.method.transport == Transport():
@@ -177,16 +192,16 @@ class Settings:
         if self.n_generated is not None:
             return GOAT(self.n_generated, transport=transport)
         if self.method is None and columns:
-            return ChosenRemedy(table_remedies(self.limits.transport, self.seed), self.seed)
+            return ChosenRemedy(table_remedies(self.limits.transport, self.seed, in_order=in_order), self.seed)
         if self.method is None or self.method == ChosenGOAT():
             return ChosenGOAT(GOAT(transport=transport), max_values=_MOST_VALUES, largest_ratio=largest_ratio)
         return self.method
 
-    def given_proportions(self, classes: Sequence[Any], boolean: bool = False) -> GivenProportions | None:
+    def given_proportions(self, classes: Sequence[Any]) -> GivenProportions | None:
         """The proportions that were given, in the order of the classes; each class must have one."""
         if not self.proportions:
             return None
-        shares, names = dict(self.proportions), [str(bool(name)) if boolean else str(name) for name in classes]
+        shares, names = dict(self.proportions), [str(name) for name in classes]
         strange = [*(set(shares) - set(names)), *(set(names) - set(shares))]
         if strange:
             raise InputError(f"proportions must name each class once ({', '.join(names)}), look at {min(strange)!r}")
@@ -212,6 +227,8 @@ class Settings:
             "keep": self.keep.value,
             "categorical": list(self.categorical),
             "proportions": dict(self.proportions),
+            "in_use": None if self.in_use is None else self.in_use.word,
+            "labels_until": self.labels_until or "the first window",
             "drop": list(self.drop),
             "training_rows_per_window": self.limits.training,
             "transport_rows_per_window": self.limits.transport,

@@ -24,7 +24,7 @@ from gradapt.transport.structure.embedding import embed_distances
 from gradapt.transport.structure.gromov import FusedGromovWasserstein, GromovWasserstein
 from gradapt.transport.structure.isometry import Isometry, isometry
 from gradapt.transport.structure.mapped import Mapped
-from gradapt.transport.structure.maps import Affine, Orthogonal, OwnRank, OwnScale
+from gradapt.transport.structure.maps import Affine, Orthogonal, SameRank, SameScale
 
 __all__ = [
     "Affine",
@@ -44,14 +44,14 @@ __all__ = [
     "Mapped",
     "OracleCoupling",
     "Orthogonal",
-    "OwnRank",
-    "OwnScale",
     "PathShifts",
     "Plan",
     "PowerMetric",
     "Precomputed",
     "Problem",
     "RandomCoupling",
+    "SameRank",
+    "SameScale",
     "Sinkhorn",
     "Sliced",
     "SmallValueCutoff",

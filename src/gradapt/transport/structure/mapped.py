@@ -29,7 +29,7 @@ class Mapped:
     Parameters
     ----------
     map : Map
-        `Orthogonal()`, `Affine()`, `OwnScale()` or `OwnRank()`.
+        `Orthogonal()`, `Affine()`, `SameScale()` or `SameRank()`.
     solver : Solver, optional
         Couples the clouds under the map; exact by default.
     start : Solver, optional
@@ -43,8 +43,8 @@ class Mapped:
 
     Examples
     --------
-    >>> from gradapt.transport import OwnScale, transport
-    >>> plan = transport([[0.0], [1.0]], [[70.0], [50.0]], solver=Mapped(OwnScale()))
+    >>> from gradapt.transport import SameScale, transport
+    >>> plan = transport([[0.0], [1.0]], [[70.0], [50.0]], solver=Mapped(SameScale()))
     >>> plan.cols.tolist()
     [1, 0]
     """

@@ -7,14 +7,14 @@ from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.stats import rankdata
+from numpy.typing import NDArray
 
 from gradapt.errors import InputError
 from gradapt.transport.kernels.arrays import as_double, beside, is_tensor
 from gradapt.transport.problem.problem import Problem, Solution
 from gradapt.transport.structure.inner import principal
 
-__all__ = ["Affine", "Map", "Orthogonal", "OwnRank", "OwnScale"]
+__all__ = ["Affine", "Map", "Orthogonal", "SameRank", "SameScale", "middle_ranks"]
 
 
 class Map(Protocol):
@@ -95,11 +95,11 @@ class Affine:
 
 
 @dataclass(frozen=True)
-class OwnScale:
+class SameScale:
     """Every feature by its own mean and deviation in its own cloud.
 
     >>> from gradapt.transport import Problem
-    >>> x0, x1 = OwnScale().bring(Problem.of([[0.0], [2.0]], [[10.0], [30.0]]), None)
+    >>> x0, x1 = SameScale().bring(Problem.of([[0.0], [2.0]], [[10.0], [30.0]]), None)
     >>> x0.ravel().tolist(), x1.ravel().tolist()
     ([-1.0, 1.0], [-1.0, 1.0])
     """
@@ -113,11 +113,11 @@ class OwnScale:
 
 
 @dataclass(frozen=True)
-class OwnRank:
+class SameRank:
     """Every feature by its rank in its own cloud, between 0 and 1; equal values share their mean rank.
 
     >>> from gradapt.transport import Problem
-    >>> OwnRank().bring(Problem.of([[0.0], [9.0]], [[1.0], [1.0]]), None)[1].ravel().tolist()
+    >>> SameRank().bring(Problem.of([[0.0], [9.0]], [[1.0], [1.0]]), None)[1].ravel().tolist()
     [0.5, 0.5]
     """
 
@@ -158,10 +158,23 @@ def _ranked(x: Any, weights: Any) -> Any:
     x = np.asarray(x.toarray() if sp.issparse(x) else x, dtype=np.float64)
     ranks = np.empty_like(x)
     for column in range(x.shape[1]):
-        places = rankdata(x[:, column], method="dense") - 1
-        mass = np.bincount(places, weights)
-        ranks[:, column] = (np.cumsum(mass) - 0.5 * mass)[places]
+        _, middle, places = middle_ranks(x[:, column], weights)
+        ranks[:, column] = middle[places]
     return ranks
+
+
+def middle_ranks(
+    column: NDArray[np.float64], weights: NDArray[np.float64] | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+    """Distinct values, the share of the column below each with ties counted half, and the value of each row.
+
+    >>> middle_ranks(np.array([3.0, 1.0, 3.0, 3.0]))[1].tolist()
+    [0.125, 0.625]
+    """
+    values, places = np.unique(column, return_inverse=True)
+    mass = np.bincount(places, weights)
+    mass = mass / mass.sum()
+    return values, np.cumsum(mass) - 0.5 * mass, np.asarray(places, dtype=np.int64)
 
 
 def _svd(matrix: Any) -> tuple[Any, Any, Any]:

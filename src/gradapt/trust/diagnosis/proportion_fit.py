@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import hypot
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from gradapt.methods.class_proportions import (
     log_ratio,
 )
 from gradapt.methods.held_out import HeldOut, held_out
-from gradapt.trust.accuracy import AccuracyEstimate
+from gradapt.trust.accuracy import NORMAL_95, AccuracyEstimate
 from gradapt.trust.overlap import Overlap, overlap
 from gradapt.trust.weighted import effective_size
 
@@ -45,8 +46,9 @@ class ProportionFit:
         Largest distance between the distributions of a class's probability in the target and in the weighted source
         (held-out rows), and what chance exceeds in one of a hundred samples.
     gain, low, high : float
-        Estimated gain in accuracy by the correction, if the change of proportions is all there is, with the interval
-        that other samples of both windows give.
+        Estimated gain in accuracy by the correction, if the change of proportions is all there is. Its interval is the
+        one that other samples of both windows give, with that of the labels of the target's rows, which are a draw
+        themselves. Estimated proportions lie too near to the old ones: the upper end is the higher of both estimates.
     second_opinion : float
         The gain if the proportions by the model's confusion were the true ones.
     accuracy : AccuracyEstimate
@@ -112,7 +114,11 @@ class ProportionFit:
 
 
 def fit_proportions(
-    learner: Learner, sequence: DomainSequence, seed: int = 0, given: GivenProportions | None = None
+    learner: Learner,
+    sequence: DomainSequence,
+    seed: int = 0,
+    given: GivenProportions | None = None,
+    in_use: NDArray[np.int64] | None = None,
 ) -> ProportionFit:
     """Estimate the target's class proportions in two ways and ask whether they explain it.
 
@@ -125,6 +131,8 @@ def fit_proportions(
     seed : int
     given : GivenProportions, optional
         Proportions that somebody knows, in place of the estimate by likelihood.
+    in_use : int array, optional
+        What the model in use says about the rows of the target, where that is another one.
 
     Examples
     --------
@@ -149,13 +157,13 @@ def fit_proportions(
     weights = ratio[source.codes(learner.classes)]
     left = overlap(source.matrix(), target.matrix(), weights=(weights / weights.sum(), None), seed=seed)
     misfit, limit = _misfit(held, there, ratio)
-    draws = np.concatenate([[confused.estimate], likely.draws])
-    new, contributions, (rights, gains) = _gains(held, learner.logits(target.samples), likely, draws)
-    gain, right = float(contributions.mean()), float(new.mean())
-    (low, worst), (high, best) = (np.quantile([gains[1:], rights[1:]], share, axis=1) for share in (0.025, 0.975))
-    accuracy = AccuracyEstimate(right, min(float(worst), right), max(float(best), right), "class proportions")
-    ends = (min(float(low), gain), max(float(high), gain))
-    return ProportionFit(likely, confused, left, misfit, limit, gain, *ends, float(gains[0]), accuracy, contributions)
+    logits = learner.logits(target.samples)
+    old = logits.argmax(axis=1) if in_use is None else in_use
+    judged = _Judged.of(held, logits, old, likely)
+    accuracy, ends = judged.intervals([likely.draws] if given is not None else [likely.draws, confused.draws])
+    gain = float(judged.gained.mean())
+    second = float(judged.means(np.array([confused.estimate]))[1][0])
+    return ProportionFit(likely, confused, left, misfit, limit, gain, *ends, second, accuracy, judged.gained)
 
 
 def _misfit(held: HeldOut, there: NDArray[np.float64], ratio: NDArray[np.float64]) -> tuple[float, float]:
@@ -178,19 +186,74 @@ def _distance(here: NDArray[np.float64], weights: NDArray[np.float64], other: ND
     return float(np.abs(ours - theirs).max())
 
 
-def _gains(
-    held: HeldOut, logits: NDArray[np.float64], estimate: ProportionEstimate, draws: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64], tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """Chance of each row to be right by the estimate, its gain, and the means of both if a draw were the truth."""
-    calibration, source = held.calibration(), np.asarray(estimate.source)
-    plain = calibration.scale * logits + np.asarray(calibration.offsets)
-    old, new = logits.argmax(axis=1), (plain + estimate.log_ratio).argmax(axis=1)
-    rows = np.arange(len(logits))
+def _widened(value: float, low: float, high: float, drawn: float) -> tuple[float, float]:
+    """An interval around a value, with the half width of another, independent part."""
+    return value - hypot(max(value - low, 0.0), drawn), value + hypot(max(high - value, 0.0), drawn)
 
-    def judged(proportions: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        share = softmax(plain + log_ratio(proportions, source), axis=1)
-        return share[rows, new], share[rows, new] - share[rows, old]
 
-    right, gained = judged(np.asarray(estimate.estimate))
-    means = np.array([[part.mean() for part in judged(drawn)] for drawn in draws])
-    return right, gained, (means[:, 0], means[:, 1])
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """The rows of the target under an estimate of its proportions.
+
+    Attributes
+    ----------
+    plain : array of shape (n, K)
+        Calibrated scores, before any correction.
+    source : array
+        The source's proportions.
+    old, new : int arrays
+        What the model in use says, and the corrected one.
+    right, gained : arrays
+        Chance of each row to be right by the corrected model, and how much more that is than by the one in use.
+    """
+
+    plain: NDArray[np.float64]
+    source: NDArray[np.float64]
+    old: NDArray[np.int64]
+    new: NDArray[np.int64]
+    right: NDArray[np.float64]
+    gained: NDArray[np.float64]
+
+    @classmethod
+    def of(
+        cls, held: HeldOut, logits: NDArray[np.float64], old: NDArray[np.int64], estimate: ProportionEstimate
+    ) -> _Judged:
+        calibration, source = held.calibration(), np.asarray(estimate.source)
+        plain = calibration.scale * logits + np.asarray(calibration.offsets)
+        new = (plain + estimate.log_ratio).argmax(axis=1)
+        empty = np.empty(0)
+        found = cls(plain, source, old, new, empty, empty)
+        right, gained = found._rows(np.asarray(estimate.estimate))
+        return replace(found, right=right, gained=gained)
+
+    def means(self, draws: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Accuracy and gain of the same correction if each draw were the truth."""
+        found = np.array([[part.mean() for part in self._rows(drawn)] for drawn in draws])
+        return found[:, 0], found[:, 1]
+
+    def intervals(self, draws: list[NDArray[np.float64]]) -> tuple[AccuracyEstimate, tuple[float, float]]:
+        """Accuracy and gain by the draws of an estimate; the upper ends are the higher ones of all estimates."""
+        means = [self.means(own) for own in draws]
+        own, found = self.own_draw(), []
+        for number, rows in enumerate((self.right, self.gained)):
+            low = float(np.quantile(means[0][number], 0.025))
+            high = max(float(np.quantile(part[number], 0.975)) for part in means)
+            found.append(_widened(float(rows.mean()), low, high, own[number]))
+        (low, high), gain = found
+        right = float(self.right.mean())
+        return AccuracyEstimate(right, max(low, 0.0), min(high, 1.0), "class proportions"), gain
+
+    def own_draw(self) -> tuple[float, float]:
+        """Half widths that come from the labels of the rows, for the accuracy and for the gain."""
+        n, differ = len(self.new), self.new != self.old
+        other = self.right - self.gained
+        spread = np.where(differ, self.right + other - self.gained**2, 0.0)
+        return (
+            NORMAL_95 * float(np.sqrt((self.right * (1.0 - self.right)).mean() / n)),
+            NORMAL_95 * float(np.sqrt(spread.mean() / n)),
+        )
+
+    def _rows(self, proportions: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        share = softmax(self.plain + log_ratio(proportions, self.source), axis=1)
+        rows = np.arange(len(share))
+        return share[rows, self.new], share[rows, self.new] - share[rows, self.old]
