@@ -20,6 +20,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -104,7 +105,7 @@ def measure(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     found: dict[str, Any] = {
         "rows": options.rows, "columns": options.columns, "gib_of_parquet": round(size / 2**30, 2), "cores": CORES,
         "model": options.model, "jobs": options.jobs, "machine": platform.processor() or platform.machine(),
-        "load_average_before": round(os.getloadavg()[0], 1),
+        "duckdb": duckdb.__version__, "load_average_before": round(os.getloadavg()[0], 1),
     }  # fmt: skip
     print(f"{options.rows:,} rows x {options.columns} columns, {found['gib_of_parquet']} GiB of Parquet, {CORES} cores")
     reading, _, read_peak = timed(["-c", DUCKDB, "big", str(options.columns - 1)], folder)

@@ -10,7 +10,7 @@ from gradapt.errors import InputError
 __all__ = ["MissingExtra", "has", "need"]
 
 # Packages that are imported under another name than they are installed under.
-_INSTALLED_AS = {"PIL": "Pillow"}
+_INSTALLED_AS = {"PIL": "Pillow", "yaml": "PyYAML"}
 
 
 class MissingExtra(InputError, ImportError):  # noqa: N818, the name says it all
