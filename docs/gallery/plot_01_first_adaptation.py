@@ -46,7 +46,7 @@ for axes, (name, model) in zip(panels, models.items(), strict=True):
     for label, marker in ((0, "o"), (1, "^")):
         points = fresh.samples[fresh.labels == label]
         axes.scatter(*points.T, s=14, marker=marker, label=f"class {label}")
-    axes.set(title=f"{name} adaptation: {accuracy[name]:.0%} right", ylabel="second feature")
+    axes.set(title=f"{name} adaptation: {accuracy[name]:.1%} right", ylabel="second feature")
 panels[1].set_xlabel("first feature")
 panels[0].legend(loc="upper right")
 plt.show()

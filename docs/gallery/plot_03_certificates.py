@@ -18,8 +18,8 @@ first = rng.normal(size=(500, 5))
 second = rng.normal(size=(500, 5)) * [2.0, 1.0, 1.0, 0.5, 0.5] + [3.0, 0.0, 0.0, 0.0, 0.0]
 
 # %%
-# Four solvers. The last one sends every point everywhere and is there as a warning. ``gap`` is the share of its cost that a plan
-# could save at most; where it is zero up to rounding, the plan is proven to be optimal.
+# Four solvers. The last one sends every point everywhere and is there as a warning. ``gap`` is the share of its cost
+# that a plan could save at most; where it is zero up to rounding, the plan is proven to be optimal.
 solvers = {
     "exact": Exact(),
     "Sinkhorn": Sinkhorn(epsilon=0.05),
