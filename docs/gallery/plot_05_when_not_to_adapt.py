@@ -41,7 +41,7 @@ print("kept:", decision.kept)
 print(*(fill(f"- {reason}", 72) for reason in decision.reasons), sep="\n")
 
 # %%
-# The true accuracies, from labels that nothing above looked at. The estimate of the adapted model, in the last line
+# The true accuracies, from labels that nothing above looked at. The estimate of the adapted model, in the last lines
 # above, is higher than its bar: it was taken in. The check of the path was not.
 models = {"old model": gated.source_estimator_, "always adapted": always, "behind the gate": gated}
 accuracy = [fitted.score(X[target], y[target]) for fitted in models.values()]
