@@ -24,8 +24,8 @@ X, y, angle = rotating_moons(angles, seed=0).as_samples()
 
 # %%
 # Any scikit-learn classifier can be adapted. The classifier before adaptation is kept as ``source_estimator_``.
-clf = GOATClassifier(make_pipeline(StandardScaler(), SVC()), n_generated=2, random_state=0)
-clf.fit(X, y, sample_domain=angle)
+model = make_pipeline(StandardScaler(), SVC())
+clf = GOATClassifier(model, n_generated=2, random_state=0).fit(X, y, sample_domain=angle)
 
 # %%
 # New points of the target show what was gained. Their labels are used for this count and for the colours below.
@@ -38,7 +38,7 @@ for name, value in accuracy.items():
 # %%
 # The areas of both classes, before and after, with the target points over them.
 areas = ListedColormap(["tab:blue", "tab:orange"])
-figure, panels = plt.subplots(2, 1, figsize=(5, 7.5), layout="constrained", sharex=True)
+figure, panels = plt.subplots(2, 1, figsize=(4.6, 7.5), layout="constrained", sharex=True)
 for axes, (name, model) in zip(panels, models.items(), strict=True):
     DecisionBoundaryDisplay.from_estimator(
         model, fresh.samples, response_method="predict", plot_method="pcolormesh", cmap=areas, alpha=0.25, ax=axes

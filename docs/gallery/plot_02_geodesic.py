@@ -34,7 +34,7 @@ for position, (points, mass) in zip(positions, clouds, strict=True):
 
 # %%
 # Dots are larger where more mass lies.
-figure, axes = plt.subplots(figsize=(5.5, 2.9), layout="constrained")
+figure, axes = plt.subplots(figsize=(4.8, 2.9), layout="constrained")
 for position, (points, mass) in zip(positions, clouds, strict=True):
     axes.scatter(*points.T, s=1500 * mass, label=f"{position:.2f}")
 axes.set(xlabel="first feature", ylabel="second feature", aspect="equal", ylim=(-1.6, 1.6))

@@ -33,7 +33,7 @@ for name, proof in found.items():
 
 # %%
 # The optimum lies between the two marks of every row. For the exact plan they are one.
-figure, axes = plt.subplots(figsize=(5.5, 3.5), layout="constrained")
+figure, axes = plt.subplots(figsize=(4.8, 3.5), layout="constrained")
 rows = np.arange(len(found))
 costs = np.array([proof.primal for proof in found.values()])
 bounds = np.array([proof.dual for proof in found.values()])

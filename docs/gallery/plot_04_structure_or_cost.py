@@ -33,7 +33,7 @@ examples = [int(np.flatnonzero(upright.labels == digit)[0]) for digit in range(1
 partners = {name: [plan.cols[plan.rows == row][0] for row in examples] for name, plan in plans.items()}
 rows = {"upright": upright.samples[examples]}
 rows |= {name: turned.samples[columns] for name, columns in partners.items()}
-figure, panels = plt.subplots(3, 10, figsize=(5.5, 2.6), layout="constrained")
+figure, panels = plt.subplots(3, 10, figsize=(4.8, 2.6), layout="constrained")
 for line, (name, images) in zip(panels, rows.items(), strict=True):
     line[0].set_title(name, loc="left", fontsize=10)
     for axes, image in zip(line, images, strict=True):

@@ -9,6 +9,7 @@ without target labels, and keeps the old model where anything speaks against the
 # %%
 # Digits of scikit-learn. They look the same in both domains, but most of the new ones are a 0, a 1 or a 2.
 import warnings
+from textwrap import fill
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -37,14 +38,14 @@ with warnings.catch_warnings():
 decision = gated.decision_
 print("advice before adapting:", decision.verdict.advice.value)
 print("kept:", decision.kept)
-print(*(f"  - {reason}" for reason in decision.reasons), sep="\n")
+print(*(fill(f"- {reason}", 72) for reason in decision.reasons), sep="\n")
 
 # %%
-# The true accuracies, from labels that nothing above looked at. The estimate of the adapted model, in the last line
+# The true accuracies, from labels that nothing above looked at. The estimate of the adapted model, in the last lines
 # above, is higher than its bar: it was taken in. The check of the path was not.
 models = {"old model": gated.source_estimator_, "always adapted": always, "behind the gate": gated}
 accuracy = [fitted.score(X[target], y[target]) for fitted in models.values()]
-figure, axes = plt.subplots(figsize=(5, 3.2), layout="constrained")
+figure, axes = plt.subplots(figsize=(4.6, 3.2), layout="constrained")
 bars = axes.bar(list(models), accuracy, color=["0.6", "tab:orange", "tab:blue"])
 axes.bar_label(bars, fmt="{:.1%}")
 axes.set(ylim=(0, 1.1), ylabel="accuracy on the target")

@@ -9,6 +9,8 @@ distance from the decision boundary. It looks at no label but those of the sourc
 # %%
 # Three ways from the same kind of source: two groups of points that stay, that move in small steps, and that move by
 # the same distance at once.
+from textwrap import fill
+
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -31,11 +33,11 @@ for name, path in paths.items():
     decisions[name] = assess(view, view.learner)
     verdict = decisions[name].verdict
     print(f"{name}: {verdict.advice.value}")
-    print(*(f"  - {reason}" for reason in verdict.reasons), sep="\n")
+    print(*(fill(f"- {reason}", 72) for reason in verdict.reasons), sep="\n")
 
 # %%
 # From a ratio of one on, the class that moves most crosses the boundary of the model that came before it.
-figure, axes = plt.subplots(figsize=(5, 3.4), layout="constrained")
+figure, axes = plt.subplots(figsize=(4.6, 3.4), layout="constrained")
 for name, decision in decisions.items():
     ratios = [step.worst_ratio for step in decision.verdict.steps]
     axes.plot(np.arange(1, len(ratios) + 1), ratios, "o-", markersize=8, label=name)

@@ -8,6 +8,8 @@ a good labelling of the target gives neighbours the same label. The source model
 
 # %%
 # Moons that turn by 60 degrees, with one snapshot on the way.
+from textwrap import fill
+
 import matplotlib.pyplot as plt
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -24,7 +26,7 @@ fresh = rotating_moons((0, 30, 60), n_samples=300, split="held_out", seed=0).tar
 clf = AutoAdaptedClassifier(make_pipeline(StandardScaler(), SVC()), random_state=0)
 clf.fit_path(path)
 choice = clf.choice_
-print(choice.sentence)
+print(fill(choice.sentence, 72))
 print(f"accuracy of the source model: {clf.source_estimator_.score(fresh.samples, fresh.labels):.1%}")
 print(f"accuracy of the chosen one:   {clf.score(fresh.samples, fresh.labels):.1%}")
 
@@ -35,7 +37,7 @@ names = list(choice.gains)
 gains = [choice.gains[name] for name in names]
 errors = [[gain.value - gain.low for gain in gains], [gain.high - gain.value for gain in gains]]
 colours = ["tab:blue" if name == choice.best else "0.6" for name in names]
-figure, axes = plt.subplots(figsize=(5.5, 3.2), layout="constrained")
+figure, axes = plt.subplots(figsize=(4.8, 3.2), layout="constrained")
 axes.barh(names, [gain.value for gain in gains], xerr=errors, color=colours, capsize=4)
 axes.axvline(0, color="0.3", linewidth=1)
 axes.set(xlabel="gain in score over the source model", title=f"chosen: {choice.best}")

@@ -31,7 +31,7 @@ for angle, stays, follows in zip(angles, staying, following, strict=True):
 
 # %%
 # Above, one image at each angle. Below, the accuracy on held-out images.
-figure = plt.figure(figsize=(5.5, 4.5), layout="constrained")
+figure = plt.figure(figsize=(4.8, 4.5), layout="constrained")
 pictures, curves = figure.subfigures(2, 1, height_ratios=(1, 3))
 for axes, domain in zip(pictures.subplots(1, len(angles)), held_out, strict=True):
     axes.imshow(domain.samples[0].reshape(12, 12), cmap="gray_r")

@@ -37,7 +37,7 @@ for angle, old, new in zip(angles, before, after, strict=True):
 
 # %%
 # The adapted network is one for the target, and may forget the source.
-figure, axes = plt.subplots(figsize=(5, 3.4), layout="constrained")
+figure, axes = plt.subplots(figsize=(4.6, 3.4), layout="constrained")
 axes.plot(angles, before, "s--", label="before adaptation")
 axes.plot(angles, after, "o-", label="after, adapted to the last angle")
 axes.set(xlabel="angle in degrees", ylabel="accuracy on held-out images", xticks=angles, ylim=(0, 1.05))

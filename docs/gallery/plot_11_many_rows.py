@@ -45,7 +45,7 @@ print(f"accuracy on the target: {clf.source_estimator_.score(new, label):.1%}, t
 # %%
 # All rows of the three clouds as densities: the old domain, the new one, and the one half-way along the plan.
 half, _ = interpolate(old, new, plan, position=0.5)
-figure, axes = plt.subplots(figsize=(5.5, 3.6), layout="constrained")
+figure, axes = plt.subplots(figsize=(4.8, 3.6), layout="constrained")
 for cloud, colour, name in ((half, "Greens", "half-way"), (old, "Blues", "old"), (new, "Oranges", "new")):
     axes.hexbin(*cloud.T, gridsize=90, mincnt=5, cmap=colour, extent=(-5, 20, -5, 14))
     axes.annotate(name, cloud.mean(axis=0), xytext=(0, 75), textcoords="offset points", ha="center")

@@ -10,6 +10,7 @@ process loads the folder and predicts new rows. No pickle is involved, and a cha
 # A made table: two measurements that drift from year to year, and a label that is known for the first year.
 import tempfile
 from pathlib import Path
+from textwrap import fill
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -29,7 +30,7 @@ with tempfile.TemporaryDirectory() as place:
     folder = save_run(result, summarise(result), Path(place) / "run")
     sizes = {file.name: file.stat().st_size for file in sorted(folder.iterdir())}
     run = load_run(folder)
-print(result.decision.sentence)
+print(fill(result.decision.sentence, 72))
 print(*(f"{name:22} {size:7,} bytes" for name, size in sizes.items()), sep="\n")
 
 # %%
@@ -44,7 +45,7 @@ print(f"accuracy of the loaded model: {(loaded['prediction'] == truth).mean():.1
 
 # %%
 # What the loaded model says.
-figure, axes = plt.subplots(figsize=(5, 3.6), layout="constrained")
+figure, axes = plt.subplots(figsize=(4.6, 3.6), layout="constrained")
 for name, marker in (("small", "o"), ("big", "^")):
     said = rows[(loaded["prediction"] == name).to_numpy()]
     axes.scatter(said["length"], said["width"], s=18, marker=marker, label=f"said to be {name}")

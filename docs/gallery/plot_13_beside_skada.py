@@ -41,7 +41,7 @@ for name, value in accuracy.items():
 # %%
 # One seed of one toy problem: this shows how to call them side by side, not which one is better. The last bar knows
 # the snapshots between, which the others do not use.
-figure, axes = plt.subplots(figsize=(5.5, 3.2), layout="constrained")
+figure, axes = plt.subplots(figsize=(4.8, 3.2), layout="constrained")
 bars = axes.barh(list(accuracy), list(accuracy.values()), color=["0.6"] + ["tab:orange"] * 2 + ["tab:blue"] * 2)
 axes.bar_label(bars, fmt=" {:.0%}")
 axes.set(xlabel="accuracy on new target points", xlim=(0, 1.15))

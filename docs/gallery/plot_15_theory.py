@@ -36,7 +36,7 @@ print(found["2 small steps"].bound.standing)
 
 # %%
 # The terms of each bound, one on the other. The diamond is the true error.
-figure, axes = plt.subplots(figsize=(5.5, 3.6), layout="constrained")
+figure, axes = plt.subplots(figsize=(4.8, 3.6), layout="constrained")
 bottom = np.zeros(len(found))
 for term in found["2 small steps"].bound.terms:
     heights = np.array([certificate.bound[term] for certificate in found.values()])

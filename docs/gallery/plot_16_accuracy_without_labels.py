@@ -33,7 +33,7 @@ print(f"the truth lies in {inside:.0%} of the intervals")
 
 # %%
 # Hollow marks are estimates that call themselves not reliable.
-figure, axes = plt.subplots(figsize=(5, 3.5), layout="constrained")
+figure, axes = plt.subplots(figsize=(4.6, 3.5), layout="constrained")
 for place, where in zip(along, moved[1:], strict=True):
     old = place.before
     spread = [[old.value - old.low], [old.high - old.value]]

@@ -8,6 +8,8 @@ The drift is measured and diagnosed, remedies are compared without new labels, a
 
 # %%
 # A made table of machines: two sensors that lose their calibration over the months, and a setting that does not.
+from textwrap import fill
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -45,14 +47,14 @@ print("distance of each window from the one before:", *(f"{step:.2f}" for step i
 # ``gradapt adapt`` on the command line does the same as this call, and also writes a report.
 result = adapt_frame(known, Settings(label="state", order=Column("day")))
 print("diagnosis:", result.checked.diagnosis.kind.value)
-print(*(f"  - {reason}" for reason in result.checked.diagnosis.reasons), sep="\n")
-print(result.decision.sentence)
+print(*(fill(f"- {reason}", 72) for reason in result.checked.diagnosis.reasons), sep="\n")
+print(fill(result.decision.sentence, 72))
 true = table["state"].to_numpy()[result.predictions["row"]]
 print(f"accuracy in the last window: {np.mean(result.predictions['prediction'] == true):.1%}")
 
 # %%
 # How the mean of each column moves.
-figure, axes = plt.subplots(figsize=(5.5, 3.5), layout="constrained")
+figure, axes = plt.subplots(figsize=(4.8, 3.5), layout="constrained")
 for name, line, marker in zip(("heat", "noise", "speed"), centres.T, "os^", strict=True):
     axes.plot([domain.name for domain in path], line, marker + "-", label=name)
 axes.set(xlabel="window of days", ylabel="move, in spreads of the first window")

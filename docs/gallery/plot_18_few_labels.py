@@ -32,7 +32,7 @@ print(f"rows for an interval of plus or minus 5 points:  {rows_to_label(0.05)}")
 # a probability of at least 95 %.
 order = np.random.default_rng(0).permutation(len(pool.labels))
 counts = (10, 20, 50, 100, 200, 400)
-figure, axes = plt.subplots(figsize=(5, 3.6), layout="constrained")
+figure, axes = plt.subplots(figsize=(4.6, 3.6), layout="constrained")
 for (name, model), marker in zip(models.items(), "so", strict=True):
     right = model.predict(pool.samples) == pool.labels
     hits = [int(right[order[:n]].sum()) for n in counts]
