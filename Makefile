@@ -10,7 +10,7 @@ TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 NUMBA_NUM_THREADS=1 SCIPY_A
 
 export PIP_DISABLE_PIP_VERSION_CHECK = 1
 
-.PHONY: demo test quick lint core clean
+.PHONY: demo test quick lint core docs dist clean
 
 demo: $(VENV)/.tables
 	$(BIN)/gradapt demo
@@ -26,6 +26,11 @@ lint: $(VENV)/.all
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# The site, warnings as errors: build/site/index.html. The gallery's scripts run, and their times are printed.
+docs: $(VENV)/.docs
+	$(TEST_ENV) MPLBACKEND=Agg $(BIN)/python -m sphinx -W --keep-going -q -b html -d build/doctrees docs build/site
+	@echo "build/site/index.html"
+
 # The core without any extra, built and installed as a user gets it: its size, its speed, and that it works.
 core:
 	rm -rf $(VENV)-core
@@ -33,8 +38,20 @@ core:
 	$(VENV)-core/bin/pip install --quiet -c constraints.txt .
 	$(VENV)-core/bin/python tests/core_alone.py
 
+# Source distribution and wheel; the wheel alone in a clean environment must run the demonstration.
+dist:
+	rm -rf dist $(VENV)-dist
+	$(PYTHON) -m venv $(VENV)-dist
+	$(VENV)-dist/bin/pip install --quiet build
+	$(VENV)-dist/bin/python -m build --outdir dist .
+	rm -rf $(VENV)-dist
+	$(PYTHON) -m venv $(VENV)-dist
+	$(VENV)-dist/bin/pip install --quiet -c constraints.txt "$$(ls dist/*.whl)[tables]"
+	cd $(VENV)-dist && bin/gradapt demo
+	ls -l dist
+
 clean:
-	rm -rf $(VENV) $(VENV)-core build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-core $(VENV)-dist docs/api docs/auto_examples docs/sg_execution_times.rst build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # One rule makes the environment; everything is pinned by constraints.txt.
 $(VENV)/bin/python:
@@ -47,3 +64,7 @@ $(VENV)/.tables: pyproject.toml constraints.txt | $(VENV)/bin/python
 $(VENV)/.all: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(BIN)/pip install --quiet -c constraints.txt -e '.[test]'
 	touch $@ $(VENV)/.tables
+
+$(VENV)/.docs: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(BIN)/pip install --quiet -c constraints.txt -e '.[docs]'
+	touch $@

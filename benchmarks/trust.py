@@ -314,17 +314,26 @@ def calibrated(runs: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
+def share_text(share: float, n: int) -> str:
+    """A share in percent with the 95 % interval of Clopper and Pearson."""
+    from scipy.stats import binomtest
+
+    ends = binomtest(round(share * n), n).proportion_ci(0.95, "exact")
+    return f"{100 * share:.1f} % ({100 * ends.low:.1f} - {100 * ends.high:.1f})"
+
+
 def calibration_text(table: dict[str, Any]) -> str:
     """The table in Markdown."""
     lines = [
         "| case | T | n | paths | said to move | truth in interval | called reliable | of these covered | mean width |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
-    for row in table.values():
-        sure = row["covered where reliable"]
+    order = {case: place for place, case in enumerate(CASES)}
+    for row in sorted(table.values(), key=lambda row: (order[row["case"]], row["n"], row["T"])):
+        n, sure = row["runs"], row["covered where reliable"]
         lines.append(
-            f"| {row['case']} | {row['T']} | {row['n']:,} | {row['runs']} | {100 * row[NOT_CALM]:.1f} % | "
-            f"{100 * row['covered']:.1f} % | {100 * row['reliable']:.0f} % | "
+            f"| {row['case']} | {row['T']} | {row['n']:,} | {n} | {share_text(row[NOT_CALM], n)} | "
+            f"{share_text(row['covered'], n)} | {100 * row['reliable']:.0f} % | "
             f"{'-' if sure is None else f'{100 * sure:.1f} %'} | {row['mean width']:.2f} |"
         )
     return "\n".join(lines) + "\n"

@@ -1,4 +1,4 @@
-"""Candidates that cannot be told apart: who takes part, by how much, and what is learnt from them."""
+"""Candidates that cannot be told apart: who takes part, by how much, and what they say together."""
 
 from dataclasses import dataclass
 
@@ -67,7 +67,7 @@ def chosen(path, candidates, **options):
     return Chosen(candidates, guards=(), **options).adapt(learner, path)
 
 
-def test_those_within_the_tolerance_teach_a_new_model(path):
+def test_those_within_the_tolerance_answer_together(path):
     truth = path.target.labels
     # Three labellings with errors of their own: most of them are outvoted.
     candidates = {f"near {seed}": Says(with_errors(truth, 0.03, seed)) for seed in range(3)}
@@ -81,7 +81,7 @@ def test_those_within_the_tolerance_teach_a_new_model(path):
     alone = chosen(path, candidates).learner.logits(path.target.samples).argmax(axis=1)
     together = adaptation.learner.logits(path.target.samples).argmax(axis=1)
     assert (together == truth).mean() > (alone == truth).mean() + 0.01
-    assert "a new model learns what near" in choice.sentence
+    assert "answer together" in choice.sentence
     assert "less than 5 % wrong labels" in choice.sentence
 
 
@@ -99,7 +99,7 @@ def test_without_a_committee_the_best_candidate_is_taken_as_it_is(path):
     candidates = {"one": Says(truth), "same": Says(truth)}
     adaptation = chosen(path, candidates)
     assert adaptation.choice.members == {}
-    assert "new model" not in adaptation.choice.sentence
+    assert "answer together" not in adaptation.choice.sentence
 
 
 def test_the_source_model_is_kept_without_a_committee(path):
@@ -163,7 +163,7 @@ class TestGivenDomains:
         assert choose(candidates, path).scores == choose(candidates, false).scores
 
 
-def test_networks_learn_from_a_committee_and_others_do_not():
+def test_networks_answer_together_and_others_do_not():
     assert AutoAdaptedClassifier(LogisticRegression())._default_method().committee is None
     torch_classifier = pytest.importorskip("gradapt.learners.torch_classifier").TorchClassifier
     assert AutoAdaptedClassifier(torch_classifier())._default_method().committee is not None

@@ -256,3 +256,14 @@ def test_bad_sources():
         PathView.of(DomainSequence([Domain([[0.0], [1.0]], [1, 1]), Domain([[0.0]])]), LogisticRegression())
     with pytest.raises(InputError, match="at least three of each class"):
         PathView.of(DomainSequence([Domain([[0.0], [1.0]], [0, 1]), Domain([[0.0]])]), LogisticRegression())
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
+def test_what_is_not_reliable_says_why(estimator):
+    for path in (moving_gaussians((0, 0.5, 1.0)), moving_gaussians((0, 3.0)), weak_classes(0, 0.1)):
+        view = PathView.of(path, LogisticRegression())
+        prepared = estimator.prepare(view)
+        for adapted in (False, True):
+            learner = view.students[-1] if adapted else view.learner
+            guess = prepared.estimate(learner, view.last, adapted=adapted)
+            assert guess.reliable or guess.remark

@@ -46,8 +46,8 @@ class Chosen:
     cautious : bool
         Keep the source model unless the best candidate's gain over it is above 0 with its whole interval.
     committee : Committee, optional
-        Where other candidates cannot be told from the best one, a new model of the learner's kind learns what they say
-        of the target. By default the best candidate's own model is taken.
+        Where other candidates cannot be told from the best one, take the mean of what they all say. By default the best
+        candidate's own model is taken.
     run_all : bool
         Run candidates that a guard struck out beforehand as well, to show what they are worth; they are not chosen.
     on_candidate : callable, optional
@@ -111,7 +111,7 @@ class Chosen:
             if members:
                 sentence = f"{choice.sentence}; {self.committee.in_words(members)}"
                 choice = replace(choice, sentence=sentence, members=members)
-                adaptation = replace(adaptation, learner=self.committee.taught(runs, members))
+                adaptation = replace(adaptation, learner=self.committee.model(runs, members))
         return replace(adaptation, choice=choice)
 
     def _inspected(self, runs: Runs, out: set[Hashable]) -> list[Findings]:

@@ -1,4 +1,4 @@
-"""Candidates that a score cannot tell from the best one: a new model learns from all of them."""
+"""Candidates that a score cannot tell from the best one: their models answer together."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from gradapt.choice.evidence import Evidence
 from gradapt.choice.runs import Runs
 from gradapt.errors import InputError
-from gradapt.learners import Learner, MixingLearner
+from gradapt.learners.averaged import AveragedLearner
 from gradapt.seeds import derive_seed
 
 __all__ = ["Committee"]
@@ -23,7 +23,7 @@ _DRAWS = 4
 
 @dataclass(frozen=True)
 class Committee:
-    """Candidates nearer to the best one than it is to itself with some wrong labels: one model learns from them.
+    """Candidates nearer to the best one than it is to itself with some wrong labels: their models answer together.
 
     What a score says of two good candidates is partly chance, and so is what each training came out with. The mean of
     several is nearer to the best of them than any that the score could pick.
@@ -32,8 +32,6 @@ class Committee:
     ----------
     tolerance : float
         Share of wrong labels whose cost in score is no difference.
-    mixup : float, optional
-        Train the new model on mixtures, by shares from ``Beta(mixup, mixup)``, where the learner can.
 
     Examples
     --------
@@ -46,7 +44,6 @@ class Committee:
     """
 
     tolerance: float = 0.05
-    mixup: float | None = None
 
     def __post_init__(self) -> None:
         if not 0.0 < self.tolerance < 1.0:
@@ -78,24 +75,20 @@ class Committee:
         total = sum(found.values())
         return {name: own / total for name, own in found.items()} if len(found) > 1 else {}
 
-    def taught(self, runs: Runs, members: Mapping[Any, float]) -> Learner:
-        """A new model that learns what they say of the target, one soft label for each row."""
-        shares = np.asarray(sum(weight * runs.probabilities[name] for name, weight in members.items()))
-        samples, weights = runs.target.samples, runs.target.uneven_weights
-        if self.mixup is not None and isinstance(runs.learner, MixingLearner):
-            return runs.learner.fit_mixed(samples, shares, weights, self.mixup)
-        return runs.learner.fit(samples, shares, weights)
+    def model(self, runs: Runs, members: Mapping[Any, float]) -> AveragedLearner:
+        """The mean of what the members' models say."""
+        return AveragedLearner(tuple(runs.adaptations[name].learner for name in members), tuple(members.values()))
 
     def in_words(self, members: Mapping[Any, float]) -> str:
         """Part of a sentence.
 
-        >>> print(Committee(0.03).in_words({"GOAT": 0.75, "CoVi": 0.25})[:60])
-        a new model learns what GOAT (75 %) and CoVi (25 %) say of t
+        >>> Committee(0.03).in_words({"GOAT": 0.75, "CoVi": 0.25})
+        'GOAT (75 %) and CoVi (25 %) answer together: they differ by less than 3 % wrong labels'
         """
         *most, last = [f"{name} ({100 * weight:.0f} %)" for name, weight in members.items()]
         return (
-            f"a new model learns what {', '.join(most)} and {last} say of the target: they differ by less than "
-            f"{100 * self.tolerance:g} % wrong labels"
+            f"{', '.join(most)} and {last} answer together: they differ by less than {100 * self.tolerance:g} % "
+            "wrong labels"
         )
 
 

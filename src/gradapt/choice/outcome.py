@@ -52,7 +52,7 @@ class Choice:
     failed : dict
         What a candidate that could not run said.
     members : dict
-        Weights of the candidates that the model learnt from, where the score could not tell them apart.
+        Weights of the candidates that answer together, where the score could not tell them apart.
     """
 
     n_generated: int

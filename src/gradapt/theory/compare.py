@@ -156,7 +156,7 @@ def compare_bounds(
     largest_n_steps: int = 30,
     delta: float = 0.05,
 ) -> BoundComparison:
-    """The exponential and the linear bound for ``T = 1 .. largest_n_steps``.
+    """The exponential and the linear bound for each number of steps up to ``largest_n_steps``.
 
     Parameters
     ----------

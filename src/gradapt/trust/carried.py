@@ -229,11 +229,13 @@ class _Prepared:
         astray = sum(max(noise - self.source_noise, 0.0) for noise in self.noise[1 : number + 1])
         doubt = abs(self.bias) + astray + self.share_change(number)
         found = AccuracyEstimate.around(rate, width + doubt, "carried labels", self.reliable_at(number))
-        if self.changed(number):
+        if not found.reliable or self.changed(number):
             found = replace(found, reliable=False, remark=self._remark(number))
         return overlapping(found, view, *range(number + 1))
 
     def _remark(self, number: int) -> str:
+        if not self.reliable_at(number):
+            return f"carried labels fail on the source itself, or lost a class: label {rows_to_label()} rows"
         return (
             f"the class proportions seem to have changed by {100 * self.share_change(number):.0f} % of the samples, "
             f"which carried labels do not follow: label {rows_to_label()} rows"

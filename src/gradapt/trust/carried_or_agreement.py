@@ -22,6 +22,13 @@ from gradapt.trust.weighted import effective_size, mean
 __all__ = ["CarriedOrAgreement"]
 
 
+_BLIND = (
+    "labels carried along the plans are wrong too often on the source itself, or lost a class, and models that agree "
+    f"may be wrong alike: label {rows_to_label()} rows"
+)
+_UNPROVEN = f"nothing speaks for the labels that adaptation changed: label {rows_to_label()} rows"
+
+
 @dataclass(frozen=True)
 class CarriedOrAgreement:
     """Held-out source rows where the classes stay; else `CarriedAgreement`, or `Agreement` where that fails.
@@ -68,7 +75,9 @@ class _Prepared:
         if number == 0 or same_laws(self.view)[number - 1].classes_stay:
             return self.reweighted.estimate(learner, number, adapted=False)
         if not self.carried.reliable_at(number):
-            return replace(self.committee.estimate(learner, number, adapted=False), reliable=False)
+            found = self.committee.estimate(learner, number, adapted=False)
+            # Where there is no overlap that is said already.
+            return replace(found, reliable=False, remark=found.remark or _BLIND)
         return self._along_small_steps(self.carried.estimate(learner, number, adapted=False), number)
 
     def compare(self, source: Learner, adapted: Learner, number: int) -> Compared:
@@ -81,8 +90,9 @@ class _Prepared:
         doubt = 0.5 * (before.high - before.low) + 0.5 * (gain.high - gain.low)
         method = before.method if proven else f"{before.method}, changes unproven"
         after = AccuracyEstimate.around(before.value + gain.value, doubt, method, before.reliable and proven)
-        if before.remark:
-            after = replace(after, remark=before.remark) if before.estimable else after.refused(before.remark)
+        remark = before.remark or ("" if proven else _UNPROVEN)
+        if remark:
+            after = replace(after, remark=remark) if before.estimable else after.refused(remark)
         return Compared(before, after, gain)
 
     def _along_small_steps(self, found: AccuracyEstimate, number: int) -> AccuracyEstimate:

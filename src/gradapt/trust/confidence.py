@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,6 +55,8 @@ class _Prepared:
         value = mean(scores > self.level, weights)
         width = spread((value, effective_size(len(scores), weights)), (self.source_accuracy, self.n_held))
         found = AccuracyEstimate.around(value, width, "thresholded confidence", reliable=not adapted)
+        if adapted:
+            found = replace(found, remark="a model that was trained on its own answers is sure of them, right or wrong")
         return overlapping(found, self.view, 0, number)
 
 

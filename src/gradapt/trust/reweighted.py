@@ -77,7 +77,9 @@ class _Prepared:
     def _remark(
         self, found: AccuracyEstimate, law: SameLaw | None, shares: NDArray[np.float64], number: int
     ) -> str | None:
-        """Why the proportions make an estimate unreliable, or None."""
+        """Why an estimate is unreliable, or None."""
+        if not found.reliable:
+            return f"not only proportions moved, or the model was adapted: label {rows_to_label()} rows"
         apart = 0.0 if law is None or law.same else self._apart(shares, number)
         if apart > 0.0:
             return (

@@ -66,6 +66,8 @@ class StepCheck:
         label: the condition R * Delta < 1 of Kumar et al. is about this one.
     worst_class : str
         The class that it belongs to.
+    crossing_chance : float
+        What ``crossing_noise`` would be if halves were coupled at random.
     """
 
     before: str
@@ -81,11 +83,17 @@ class StepCheck:
     proportion_change: float
     worst_ratio: float = float("nan")
     worst_class: str = ""
+    crossing_chance: float = 1.0
 
     @property
     def largest_ratio(self) -> float:
         """The worst class's ratio, or the typical one where no class could be measured by itself."""
         return self.worst_ratio if np.isfinite(self.worst_ratio) else self.ratio
+
+    @property
+    def mixing(self) -> float:
+        """How little a plan knows of the classes where nothing moves: 0 for all of them, 1 for a coupling at random."""
+        return self.crossing_noise / self.crossing_chance if self.crossing_chance > 0 else 0.0
 
     @property
     def excess_crossing(self) -> float:
@@ -181,6 +189,7 @@ def measure_step(
         proportion_change=min(total_variation(shares0, shares1), moved.share_change(n_classes)),
         worst_ratio=worst_ratio,
         worst_class="" if worst is None else str(worst if classes is None else classes[worst]),
+        crossing_chance=1.0 - float(a0.shares(n_classes) @ b0.shares(n_classes)),
     )
 
 

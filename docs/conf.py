@@ -1,0 +1,130 @@
+"""The site: `make docs` builds it, with warnings as errors."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+from importlib import import_module
+from pathlib import Path
+
+HERE = Path(__file__).parent
+REPOSITORY = HERE.parent
+sys.path.insert(0, str(REPOSITORY / "src"))
+
+import gradapt  # noqa: E402
+
+project = "gradapt"
+author = "The gradapt developers"
+copyright = "The gradapt developers"
+version = release = gradapt.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+    "sphinxcontrib.bibtex",
+]
+templates_path = ["_templates"]
+exclude_patterns = ["_build", "gallery", "**/GALLERY_HEADER.*"]
+default_role = "py:obj"
+myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 4
+bibtex_bibfiles = ["references.bib"]
+bibtex_default_style = "plain"
+
+# Signatures show types already; members of a class are on its own page.
+autodoc_typehints = "none"
+autodoc_member_order = "bysource"
+autosummary_generate = True
+numpydoc_show_class_members = False
+numpydoc_class_members_toctree = False
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"gradapt {version}"
+html_static_path = ["_static"]
+html_show_sourcelink = False
+html_theme_options = {
+    "navigation_with_keys": False,
+    "show_toc_level": 2,
+    "header_links_before_dropdown": 6,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "secondary_sidebar_items": ["page-toc"],
+}
+
+sphinx_gallery_conf = {
+    "examples_dirs": "gallery",
+    "gallery_dirs": "auto_examples",
+    "filename_pattern": r"plot_",
+    "image_scrapers": ("matplotlib",),
+    "remove_config_comments": True,
+    "show_memory": False,
+    "download_all_examples": False,
+    "abort_on_example_error": True,
+    "min_reported_time": 0,
+    "within_subsection_order": "FileNameSortKey",
+    "copyfile_regex": r"",
+    "plot_gallery": "True",
+}
+
+# Links of the pages to files of the repository that are no pages.
+linkcheck_ignore = [r"https?://.*"]
+
+# The packages whose names are the public API. A name is documented in the first that exports it.
+PACKAGES = (
+    "gradapt.domains",
+    "gradapt.transport",
+    "gradapt.paths",
+    "gradapt.learners",
+    "gradapt.methods",
+    "gradapt.choice",
+    "gradapt.estimators",
+    "gradapt.trust",
+    "gradapt.theory",
+    "gradapt.engines",
+    "gradapt.tables",
+    "gradapt.datasets",
+    "gradapt.networks",
+    "gradapt.paper",
+)
+
+
+def write_api(folder: Path) -> None:
+    """One page for each package, with every name that it exports; written anew when something changed."""
+    folder.mkdir(exist_ok=True)
+    seen: list[object] = []
+    for package in PACKAGES:
+        module = import_module(package)
+        found = {name: getattr(module, name) for name in module.__all__}
+        own = [name for name, value in found.items() if inspect.isroutine(value) or inspect.isclass(value)]
+        new = [name for name in own if not any(found[name] is value for value in seen)]
+        seen += [found[name] for name in new]
+        first = re.split(r"\n\s*\n", inspect.getdoc(module) or package)[0].replace("\n", " ")
+        rows = "\n".join(f"   {name}" for name in new)
+        _write(
+            folder / f"{package}.md",
+            f"# {package}\n\n{first}\n\n```{{eval-rst}}\n.. currentmodule:: {package}\n\n"
+            f".. autosummary::\n   :toctree: generated\n   :nosignatures:\n\n{rows}\n```\n",
+        )
+    listing = "\n".join(PACKAGES)
+    _write(
+        folder / "index.md",
+        "# API\n\nEvery public name, by package; the classifiers and the most used names can also be imported from `gradapt`. "
+        f"Examples on these pages run in the tests.\n\n```{{toctree}}\n:maxdepth: 1\n\n{listing}\n```\n",
+    )
+
+
+def _write(page: Path, text: str) -> None:
+    """Pages that did not change are not built again."""
+    if not page.exists() or page.read_text(encoding="utf-8") != text:
+        page.write_text(text, encoding="utf-8")
+
+
+write_api(HERE / "api")

@@ -1,0 +1,37 @@
+"""Pages of the site: their code runs, their links lead somewhere, and every page is in the table of contents."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[1] / "docs"
+PAGES = sorted(path for path in DOCS.rglob("*.md") if not {"api", "auto_examples"} & set(path.relative_to(DOCS).parts))
+GUIDES = [DOCS / "quickstart.md", *sorted((DOCS / "guide").glob("*.md"))]
+
+
+def blocks(page):
+    return re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", [page for page in GUIDES if blocks(page)], ids=lambda page: page.stem)
+def test_the_code_of_a_guide_runs_and_prints(page, capsys):
+    for block in blocks(page):
+        exec(compile(block, str(page), "exec"), {"__name__": "guide"})
+        assert capsys.readouterr().out
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_of_a_page_lead_to_files(page):
+    links = re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text(encoding="utf-8"))
+    made = ("auto_examples", "api")
+    missing = [link for link in links if not link.startswith(made) and not (page.parent / link).exists()]
+    assert missing == []
+
+
+def test_every_page_is_in_the_table_of_contents():
+    index = (DOCS / "index.md").read_text(encoding="utf-8")
+    listed = {line.strip() for part in re.findall(r"```\{toctree\}(.*?)```", index, re.DOTALL) for line in part.splitlines()}
+    pages = {str(page.relative_to(DOCS).with_suffix("")) for page in PAGES} - {"index"}
+    assert pages - listed == set()
