@@ -116,8 +116,8 @@ def write_api(folder: Path) -> None:
     listing = "\n".join(PACKAGES)
     _write(
         folder / "index.md",
-        "# API\n\nEvery public name, by package; the classifiers and the most used names can also be imported from `gradapt`. "
-        f"Examples on these pages run in the tests.\n\n```{{toctree}}\n:maxdepth: 1\n\n{listing}\n```\n",
+        "# API\n\nEvery public name, by package; the classifiers and the most used names can also be imported from "
+        f"`gradapt`. Examples on these pages run in the tests.\n\n```{{toctree}}\n:maxdepth: 1\n\n{listing}\n```\n",
     )
 
 

@@ -107,7 +107,7 @@ def _run_at_import(node: ast.AST) -> list[ast.AST]:
 
 
 def undeclared(files: dict[str, str], packages: set[str], *, top_level: bool = False) -> dict[str, set[str]]:
-    """The imports of each file that no declaration covers; a benchmark may import the one beside it, a script itself."""
+    """Imports of each file that no declaration covers; a benchmark may import the one beside it, a script itself."""
     benchmarks = {distribution(Path(name).stem) for name in files if name.startswith("benchmarks/")}
     found = {}
     for name, source in files.items():
