@@ -10,11 +10,13 @@ all held-out rows is its regret. 200 draws each.
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
 from remedies import MODELS, TABLES, source_model, split
 
+from gradapt.errors import InputError
 from gradapt.estimators.remedies import table_remedies
 from gradapt.tables.labelled_rows import rows_to_ask
 
@@ -50,7 +52,8 @@ def main() -> None:
                 learner = source_model(word, found.sequence, seed)
                 models = {"old": learner}
                 for remedy, method in table_remedies(seed=seed).items():
-                    models[remedy] = method.adapt(learner, found.sequence).learner
+                    with suppress(InputError):  # one that does not fit has no say
+                        models[remedy] = method.adapt(learner, found.sequence).learner
                 votes = {key: model.logits(found.held).argmax(axis=1) for key, model in models.items()}
                 names = learner.classes.astype(str)
                 right = np.column_stack([names[own] == found.truth for own in votes.values()]).astype(float)

@@ -117,8 +117,7 @@ def write_api(folder: Path) -> None:
     _write(
         folder / "index.md",
         "# API\n\nEvery public name, by package; the classifiers and the most used names can also be imported from "
-        "`gradapt`. "
-        f"Examples on these pages run in the tests.\n\n```{{toctree}}\n:maxdepth: 1\n\n{listing}\n```\n",
+        f"`gradapt`. Examples on these pages run in the tests.\n\n```{{toctree}}\n:maxdepth: 1\n\n{listing}\n```\n",
     )
 
 

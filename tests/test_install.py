@@ -16,6 +16,8 @@ import pytest
 
 REPOSITORY = Path(__file__).parents[1]
 SOURCE = REPOSITORY / "src" / "gradapt"
+# Code beside the library: what it imports is declared for tests.
+SCRIPTS = tuple(REPOSITORY / folder for folder in ("tests", "benchmarks", "docs/gallery"))
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 # Packages that are imported under another name than they are installed under.
@@ -108,7 +110,7 @@ def _run_at_import(node: ast.AST) -> list[ast.AST]:
 
 
 def undeclared(files: dict[str, str], packages: set[str], *, top_level: bool = False) -> dict[str, set[str]]:
-    """The imports of each file that no declaration covers; a benchmark may import one beside it, a script itself."""
+    """Imports of each file that no declaration covers; a benchmark may import the one beside it, a script itself."""
     benchmarks = {distribution(Path(name).stem) for name in files if name.startswith("benchmarks/")}
     found = {}
     for name, source in files.items():
@@ -137,13 +139,13 @@ def test_every_import_is_declared():
 
 
 def test_every_import_of_the_tests_is_declared():
-    assert undeclared(sources(REPOSITORY / "tests", REPOSITORY / "benchmarks"), declared("test")) == {}
+    assert undeclared(sources(*SCRIPTS), declared("test")) == {}
 
 
 def test_every_declared_package_is_imported():
     used = set().union(*map(imports, sources(SOURCE).values()))
     assert declared("all") - used == set()
-    tested = set().union(*map(imports, sources(REPOSITORY / "tests", REPOSITORY / "benchmarks").values()))
+    tested = set().union(*map(imports, sources(*SCRIPTS).values()))
     assert declared("test") - used - tested == NEVER_IMPORTED.keys()
 
 

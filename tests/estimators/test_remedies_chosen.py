@@ -8,7 +8,8 @@ from gradapt.domains import Domain, DomainSequence
 from gradapt.estimators import AdaptedClassifier
 from gradapt.estimators.remedies import PROPORTIONS, ChosenRemedy, table_remedies
 from gradapt.learners import as_learner
-from gradapt.methods import OwnScale
+from gradapt.methods import OwnScale, ProportionCorrection
+from gradapt.trust.diagnosis import fit_proportions
 
 
 def world(rng, share=0.5, scale=1.0, move=0.0, n=500, gap=2.5):
@@ -88,3 +89,20 @@ def test_as_a_classifier(rng):
     )
     assert (fitted.predict(there) == hidden).mean() > 0.9
     assert fitted.adaptation_.choice.best in table_remedies()
+
+
+@pytest.mark.slow
+def test_intervals_of_gains_by_proportions_hold():
+    """In worlds where proportions are all that moves, the gain on other rows of the target lies inside."""
+    inside = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        (x, y), (there, _), (other, truth) = (world(rng, share, gap=1.2) for share in (0.5, 0.1, 0.1))
+        learner = as_learner(LogisticRegression(), np.array([0, 1])).fit(x, y)
+        windows = DomainSequence([Domain(x, y), Domain(there)])
+        fit = fit_proportions(learner, windows, seed)
+        student = ProportionCorrection(seed=seed).adapt(learner, windows).learner
+        right = [(model.logits(other).argmax(axis=1) == truth).mean() for model in (learner, student)]
+        inside.append(fit.low <= right[1] - right[0] <= fit.high)
+        assert fit.high - fit.low < 0.5
+    assert np.mean(inside) >= 0.9

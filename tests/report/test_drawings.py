@@ -16,8 +16,9 @@ from gradapt.report.accuracy_chart import caution, estimates, interval_chart, ov
 from gradapt.report.confidence_chart import confidence_histogram
 from gradapt.report.content import stops
 from gradapt.report.image_tiles import png, strips
+from gradapt.report.listings import gain_unit, largest_class
 from gradapt.report.map_chart import distance_grid, domain_map
-from gradapt.report.moved_features import feature_bars, feature_shares, plan_lines
+from gradapt.report.moved_features import drift_bars, feature_bars, feature_shares, plan_lines
 from gradapt.report.path_chart import class_totals, given_labels, step_bars
 from gradapt.report.svg import Frame, ticks
 from gradapt.report.words import short
@@ -278,3 +279,18 @@ def test_classes_can_be_told_apart_by_colour_blind_readers(dark, kind):
 def test_the_colour_check_can_fail():
     assert difference(theme(False)["c0"], theme(False)["c0"]) == 0
     assert contrast((1, 1, 1), (0, 0, 0)) == pytest.approx(21)
+
+
+def test_the_diagnosis_as_bars_the_farthest_first_and_chance_pale():
+    features = [{"name": "still", "distance": 0.02, "moved": False}, {"name": "far", "distance": 0.6, "moved": True}]
+    drawn = str(drift_bars({"check": {"diagnosis": {"features": features}}}))
+    assert drawn.index("far") < drawn.index("still")
+    assert (drawn.count("bar given"), drawn.count("bar generated")) == (1, 1)
+    assert drift_bars({"check": {"diagnosis": {"features": [{"name": 3}, "x"]}}}) is None
+
+
+def test_the_largest_class_stands_beside_accuracies_and_gains_have_a_unit():
+    assert largest_class({"check": {"source_shares": {"no": 0.3, "yes": 0.7}}}).startswith("yes, 70")
+    assert largest_class({"check": {"source_shares": ["yes"]}}) == ""
+    assert gain_unit({"remedies": {"in_points": True}}) == "share of the rows"
+    assert "nats" in gain_unit({})

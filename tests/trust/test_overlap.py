@@ -142,6 +142,7 @@ def test_check_marks_what_is_not_reliable():
 
 def test_the_predictions_file_holds_no_number_without_overlap(tmp_path):
     pd = pytest.importorskip("pandas")
+    from gradapt.report.page import build_page
     from gradapt.tables import Column, Settings, adapt_frame, save_run, summarise
 
     X, y, year = jump().as_samples()
@@ -152,3 +153,7 @@ def test_the_predictions_file_holds_no_number_without_overlap(tmp_path):
     written = pd.read_parquet(tmp_path / "RUN" / "predictions.parquet")
     assert written["estimated_accuracy"].isna().all()
     assert not written["estimated_accuracy_reliable"].any()
+    assert "| cannot be estimated |" in (tmp_path / "RUN" / "MODEL_CARD.md").read_text()
+    page = build_page([summarise(result)])
+    assert '<p class="big">not known</p>' in page
+    assert "they do not overlap" in page

@@ -30,7 +30,9 @@ class Estimate:
     kept : bool
         Whether this is the model to use.
     reliable : bool
-        Whether the estimator reproduced the known accuracy on the source.
+        Whether the estimator reproduced the known accuracy on the source, and nothing speaks against it on the target.
+    remark : str
+        Why it is not, in words.
     """
 
     which: str
@@ -40,10 +42,18 @@ class Estimate:
     estimator: str
     kept: bool
     reliable: bool = True
+    remark: str = ""
+
+    @property
+    def refused(self) -> bool:
+        """Whether the interval excludes nothing: a number would say more than is known."""
+        return not self.reliable and self.low == 0.0 and self.high == 1.0
 
     @property
     def words(self) -> str:
         """The estimate with its interval."""
+        if self.refused:
+            return "cannot be estimated"
         if self.low is None or self.high is None:
             return percent(self.value)
         return f"{percent(self.value)} (95 % interval {interval(self.low, self.high)})"
@@ -60,7 +70,8 @@ def estimates(result: Mapping[str, Any]) -> list[Estimate]:
             low, high = number(dig(record, "low")), number(dig(record, "high"))
             said = clip(dig(record, "estimator"))
             reliable = dig(record, "reliable") is not False
-            found.append(Estimate(which, value, low, high, said, dig(result, "kept") == kept, reliable))
+            remark = clip(dig(record, "remark"), 2000)
+            found.append(Estimate(which, value, low, high, said, dig(result, "kept") == kept, reliable, remark))
     return found
 
 

@@ -67,7 +67,9 @@ def model_card(summary: dict[str, Any]) -> str:
 def _accuracy_row(name: str, estimate: dict[str, Any]) -> str:
     interval = f"{100 * estimate['low']:.1f} .. {100 * estimate['high']:.1f} %"
     remark = estimate["estimator"] + ("" if estimate["reliable"] else " (not reliable)")
-    return f"| {name} | {100 * estimate['estimate']:.1f} % | {interval} | {remark} |"
+    refused = not estimate["reliable"] and estimate["low"] == 0.0 and estimate["high"] == 1.0
+    value = "cannot be estimated" if refused else f"{100 * estimate['estimate']:.1f} %"
+    return f"| {name} | {value} | {interval} | {remark} |"
 
 
 def _text(text: str) -> str:

@@ -1,0 +1,47 @@
+"""
+A verdict before adapting
+=========================
+
+Is the drift gradual enough for self-training? The check measures how far each class moves in each step, against its
+distance from the decision boundary. It looks at no label but those of the source.
+"""
+
+# %%
+# Three ways from the same kind of source: two groups of points that stay, that move in small steps, and that move by
+# the same distance at once.
+from textwrap import fill
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
+from gradapt.datasets.toy import moving_gaussians
+from gradapt.trust import PathView, assess
+
+paths = {
+    "nothing moves": moving_gaussians((0, 0, 0, 0), n_samples=300, seed=0),
+    "small steps": moving_gaussians((0, 0.6, 1.2, 1.8), n_samples=300, seed=0),
+    "one jump": moving_gaussians((0, 1.8), n_samples=300, seed=0),
+}
+
+# %%
+# A view holds the domains with all later labels removed, and a model with a part of the source kept aside. The decision
+# is made on it.
+decisions = {}
+for name, path in paths.items():
+    view = PathView.of(path, LogisticRegression())
+    decisions[name] = assess(view, view.learner)
+    verdict = decisions[name].verdict
+    print(f"{name}: {verdict.advice.value}")
+    print(*(fill(f"- {reason}", 72) for reason in verdict.reasons), sep="\n")
+
+# %%
+# From a ratio of one on, the class that moves most crosses the boundary of the model that came before it.
+figure, axes = plt.subplots(figsize=(4.6, 3.4), layout="constrained")
+for name, decision in decisions.items():
+    ratios = [step.worst_ratio for step in decision.verdict.steps]
+    axes.plot(np.arange(1, len(ratios) + 1), ratios, "o-", markersize=8, label=name)
+axes.axhline(1, color="0.4", linestyle=":", label="too far for one step")
+axes.set(xlabel="step", ylabel="move over margin", xticks=[1, 2, 3], ylim=(-0.1, None))
+axes.legend()
+plt.show()

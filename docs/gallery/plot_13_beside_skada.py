@@ -1,0 +1,49 @@
+"""
+Beside skada
+============
+
+skada is a library of domain adaptation methods for scikit-learn. Most of them know a source and a target and nothing
+between. The same data go to two of them and to a classifier that follows the domains between.
+"""
+
+# %%
+# Moons that turn by 60 degrees, with two snapshots between. skada marks the source with a positive number and the
+# target with a negative one, and gets the two ends.
+import matplotlib.pyplot as plt
+import numpy as np
+from skada import CORAL, OTMapping
+from sklearn.svm import SVC
+
+from gradapt import GOATClassifier
+from gradapt.datasets.toy import rotating_moons
+
+angles = (0, 20, 40, 60)
+path = rotating_moons(angles, n_samples=300, seed=0)
+fresh = rotating_moons(angles, n_samples=300, split="held_out", seed=0).target
+X = np.concatenate([path.source.samples, path.target.samples])
+y = np.concatenate([path.source.labels, np.full(300, -1)])
+ends = np.repeat([1, -2], 300)
+
+# %%
+# The base classifier is the same for all. Labels of the target are masked for all.
+svc = SVC(gamma=1.0)
+models = {
+    "no adaptation": SVC(gamma=1.0).fit(path.source.samples, path.source.labels),
+    "skada: CORAL": CORAL(base_estimator=svc).fit(X, y, sample_domain=ends),
+    "skada: OTMapping": OTMapping(base_estimator=svc).fit(X, y, sample_domain=ends),
+    "gradapt: two ends": GOATClassifier(svc, n_generated=4, random_state=0).fit_path(path.ends()),
+    "gradapt: whole path": GOATClassifier(svc, n_generated=4, random_state=0).fit_path(path),
+}
+accuracy = {name: float(np.mean(model.predict(fresh.samples) == fresh.labels)) for name, model in models.items()}
+for name, value in accuracy.items():
+    print(f"{name:20} {value:.1%}")
+
+# %%
+# One seed of one toy problem: this shows how to call them side by side, not which one is better. The last bar knows
+# the snapshots between, which the others do not use.
+figure, axes = plt.subplots(figsize=(4.8, 3.2), layout="constrained")
+bars = axes.barh(list(accuracy), list(accuracy.values()), color=["0.6"] + ["tab:orange"] * 2 + ["tab:blue"] * 2)
+axes.bar_label(bars, fmt=" {:.0%}")
+axes.set(xlabel="accuracy on new target points", xlim=(0, 1.15))
+axes.invert_yaxis()
+plt.show()

@@ -1,0 +1,54 @@
+"""
+What cannot be known without labels
+===================================
+
+Three groups on a ring turn by 80 degrees. Point by point this looks like a turn back by 40 degrees, which is the
+smaller move. No method can tell the two apart without a label or a snapshot between.
+"""
+
+# %%
+# Three groups at equal distances. ``turned`` draws them at an angle.
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
+from gradapt import Domain, DomainSequence, GOATClassifier
+from gradapt.trust import estimate_along
+
+
+def turned(degrees: float, seed: int) -> Domain:
+    rng = np.random.default_rng(seed)
+    labels = np.arange(300) % 3
+    angle = np.deg2rad(degrees + 120 * labels)
+    points = 3 * np.column_stack([np.cos(angle), np.sin(angle)]) + 0.3 * rng.normal(size=(300, 2))
+    return Domain(points, labels=labels, name=f"{degrees:g} degrees")
+
+
+# %%
+# Once at one jump, once with three snapshots on the way. The estimate of the old model's accuracy is made without
+# labels; the true numbers use them.
+paths = {
+    "one jump": DomainSequence([turned(0, 0), turned(80, 4)]),
+    "with snapshots": DomainSequence([turned(angle, seed) for seed, angle in enumerate((0, 20, 40, 60, 80))]),
+}
+adapted = {}
+for name, path in paths.items():
+    target = path.target
+    clf = GOATClassifier(LogisticRegression(), n_generated=2, random_state=0).fit_path(path)
+    adapted[name] = clf.predict(target.samples)
+    old = estimate_along(path, LogisticRegression())[-1].before
+    true = clf.source_estimator_.score(target.samples, target.labels)
+    print(f"{name}: old model estimated at {old.value:.2f}, reliable: {old.reliable}, true {true:.2f};", end=" ")
+    print(f"adapted model true {np.mean(adapted[name] == target.labels):.2f}")
+
+# %%
+# The target, coloured by what is true and by what the adapted models say.
+panels_of = {"true classes": target.labels, **{f"adapted, {name}": said for name, said in adapted.items()}}
+figure, panels = plt.subplots(3, 1, figsize=(3.6, 9), layout="constrained", sharex=True)
+for axes, (name, labels) in zip(panels, panels_of.items(), strict=True):
+    for label, marker in enumerate("o^s"):
+        axes.scatter(*target.samples[labels == label].T, s=14, marker=marker, label=f"class {label}")
+    axes.set(title=name, ylabel="second feature", aspect="equal")
+panels[0].legend(loc="center", fontsize=8)
+panels[-1].set_xlabel("first feature")
+plt.show()
