@@ -82,7 +82,7 @@ def test_a_map_with_broken_arrays_is_refused(frame, tmp_path):
 def test_rows_go_on_from_batch_to_batch_and_too_few_are_told(frame, monkeypatch):
     predictor = adapted(frame, RecentScale(8), "logistic")
     whole = predictor.predict_table(table_of(frame))
-    monkeypatch.setattr(read, "_BATCH_ROWS", 50)
+    monkeypatch.setattr(read, "BATCH_ROWS", 50)
     pd.testing.assert_frame_equal(predictor.predict_table(table_of(frame)), whole)
     with pytest.warns(AdaptationWarning, match="compares each row with the 8 last ones, and there are 3"):
         predictor.predict_table(table_of(frame[:3]))
