@@ -28,7 +28,7 @@ lint: $(VENV)/.all
 
 # The site, warnings as errors: build/site/index.html. The gallery's scripts run, and their times are printed.
 docs: $(VENV)/.docs
-	$(TEST_ENV) MPLBACKEND=Agg $(BIN)/python -m sphinx -W --keep-going -q -b html -d build/doctrees docs build/site
+	$(TEST_ENV) MPLBACKEND=Agg $(BIN)/python -m sphinx -W --keep-going -b html -d build/doctrees docs build/site
 	@echo "build/site/index.html"
 
 # The core without any extra, built and installed as a user gets it: its size, its speed, and that it works.

@@ -49,6 +49,8 @@ numpydoc_class_members_toctree = False
 html_theme = "pydata_sphinx_theme"
 html_title = f"gradapt {version}"
 html_static_path = ["_static"]
+html_favicon = "_static/favicon.svg"
+html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_theme_options = {
     "navigation_with_keys": False,
