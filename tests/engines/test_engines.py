@@ -1,5 +1,6 @@
 """Engines give the same outcomes in whatever order; launch keeps, shares and reports."""
 
+import signal
 import sqlite3
 import time
 from contextlib import closing
@@ -19,6 +20,7 @@ from gradapt.engines import (
     engine_from_word,
     failed_cells,
     launch,
+    processes,
     run_states,
 )
 from gradapt.engines.dispatch import MOST_ATTEMPTS, MOST_WAITS, Lost, dispatch
@@ -241,3 +243,13 @@ def test_features_that_are_larger_than_the_samples_are_not_sent():
         work.encoded(Widening(width), sequence)
         sizes[width] = len(pickle.dumps(work))
     assert sizes[1] > 1000 > sizes[40]
+
+
+def test_an_interrupt_waits_until_a_worker_is_started():
+    done = []
+    with pytest.raises(KeyboardInterrupt), processes._undivided():
+        signal.raise_signal(signal.SIGINT)
+        done.append("started")
+    assert done == ["started"]
+    with pytest.raises(KeyboardInterrupt):  # and is answered at once again
+        signal.raise_signal(signal.SIGINT)

@@ -116,10 +116,35 @@ class _ProcessCrew:
         context = multiprocessing.get_context("spawn")
         here, there = context.Pipe()
         process = context.Process(target=_serve, args=(there,), daemon=True)
-        with _few_threads(max(1, (os.cpu_count() or 1) // self.size)):
+        with _few_threads(max(1, (os.cpu_count() or 1) // self.size)), _undivided():
             process.start()
         there.close()
         return _Worker(process, here)
+
+
+@contextmanager
+def _undivided() -> Iterator[None]:
+    """Signals that come while a worker is started are answered afterwards: half started, it would complain.
+
+    The worker begins with interrupts held back, and then ignores them.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    before = {number: signal.signal(number, lambda own, frame: came.append(own)) for number in numbers}
+    can_hold = hasattr(signal, "pthread_sigmask")  # not on Windows
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if can_hold else set()
+    try:
+        yield
+    finally:
+        if can_hold:
+            signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    for own in came:
+        signal.raise_signal(own)
 
 
 @contextmanager
