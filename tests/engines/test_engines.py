@@ -247,9 +247,14 @@ def test_features_that_are_larger_than_the_samples_are_not_sent():
 
 def test_an_interrupt_waits_until_a_worker_is_started():
     done = []
-    with pytest.raises(KeyboardInterrupt), processes._undivided():
-        signal.raise_signal(signal.SIGINT)
-        done.append("started")
+
+    def start():
+        with processes._undivided():
+            signal.raise_signal(signal.SIGINT)
+            done.append("started")
+
+    with pytest.raises(KeyboardInterrupt):
+        start()
     assert done == ["started"]
     with pytest.raises(KeyboardInterrupt):  # and is answered at once again
         signal.raise_signal(signal.SIGINT)
