@@ -76,9 +76,6 @@ sphinx_gallery_conf = {
     "plot_gallery": "True",
 }
 
-# Links of the pages to files of the repository that are no pages.
-linkcheck_ignore = [r"https?://.*"]
-
 # The packages whose names are the public API. A name is documented in the first that exports it.
 PACKAGES = (
     "gradapt.domains",

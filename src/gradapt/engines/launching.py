@@ -10,7 +10,7 @@ import logging
 import threading
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from gradapt.engines.engine import Batch, Engine, Failure, Workload
@@ -99,7 +99,6 @@ def launch(
         todo = _Todo(store, owner, workload, on_cell, missing)
         with closing(engine.run(todo.batches())) as outcomes:  # type: ignore[type-var]
             for outcome in outcomes:
-                todo.done(outcome.task)
                 if outcome.failure is not None:
                     failures[outcome.task] = outcome.failure
                     store.fail(outcome.task, outcome.failure)
@@ -120,7 +119,6 @@ class _Todo:
     workload: Workload
     on_cell: OnCell | None
     waiting: set[Any]
-    mine: set[Any] = field(default_factory=set)
 
     def batches(self) -> Iterator[Batch | None]:
         """Groups that nobody else has claimed, until every cell is finished, by us or by others."""
@@ -132,7 +130,6 @@ class _Todo:
                 if mine:
                     claimed = True
                     self.waiting -= set(mine)
-                    self.mine |= set(mine)
                     yield Batch(self.workload, tuple(mine))
             self._look()
             if self.waiting and not claimed:
@@ -140,9 +137,6 @@ class _Todo:
                     _LOG.warning("gradapt: another run is at work on %d cells; waiting for it", len(self.waiting))
                 patient = True
                 yield None
-
-    def done(self, cell: Any) -> None:
-        self.mine.discard(cell)
 
     def tell(self, cell: Any, result: dict[str, Any]) -> None:
         if self.on_cell is not None:

@@ -19,7 +19,7 @@ from gradapt.choice import Chosen, ChosenGOAT
 from gradapt.domains import DomainSequence, with_rows
 from gradapt.errors import AdaptationWarning, InputError
 from gradapt.learners import Learner, as_learner
-from gradapt.learners.scikit import check_classifier, fit_weighted, has_encoder
+from gradapt.learners.scikit import check_classifier, columns_of_all, fit_weighted, has_encoder
 from gradapt.learners.seeding import seed_open
 from gradapt.methods import GOAT, Adaptation, Method, OnStep, SourceOnly, StepRecord
 from gradapt.seeds import as_seed
@@ -198,14 +198,8 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Class probabilities, one column for each of ``classes_``."""
         X = self._checked(X)
-        known = self.estimator_.classes_
-        probabilities = np.asarray(self.estimator_.predict_proba(X))
-        if len(known) == len(self.classes_):
-            return probabilities
         # A class that vanished along the path keeps its column.
-        full = np.zeros((len(probabilities), len(self.classes_)))
-        full[:, np.searchsorted(self.classes_, known)] = probabilities
-        return full
+        return columns_of_all(np.asarray(self.estimator_.predict_proba(X)), self.estimator_.classes_, self.classes_)
 
     @_offers("predict_proba")  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:

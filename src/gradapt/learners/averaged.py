@@ -11,6 +11,7 @@ from scipy.special import log_softmax, logsumexp
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from gradapt.learners.learner import Learner
+from gradapt.learners.scikit import columns_of_all
 
 __all__ = ["AveragedClassifier", "AveragedLearner"]
 
@@ -102,16 +103,11 @@ class AveragedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Mean probabilities, one column for each of ``classes_``."""
-        count = len(self.estimators_)
-        weights = np.full(count, 1.0 / count) if self.weights is None else np.asarray(self.weights)
-        found: Any = 0.0
-        for model, weight in zip(self.estimators_, weights, strict=True):
-            # A model that has seen only some of the classes has columns for these alone.
-            said = np.asarray(model.predict_proba(X))
-            table = np.zeros((len(said), len(self.classes_)))
-            table[:, np.searchsorted(self.classes_, model.classes_)] = said
-            found = found + weight * table
-        return np.asarray(found)
+        said = [
+            columns_of_all(np.asarray(model.predict_proba(X)), model.classes_, self.classes_)
+            for model in self.estimators_
+        ]
+        return np.asarray(np.average(said, axis=0, weights=self.weights))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of largest mean probability."""

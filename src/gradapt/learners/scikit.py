@@ -21,7 +21,7 @@ from gradapt.domains import Interpolated, is_frame, is_tensor, take_rows
 from gradapt.errors import AdaptationWarning, InputError
 from gradapt.seeds import derive_seed
 
-__all__ = ["ScikitLearner", "calm_threads", "check_classifier", "fit_weighted"]
+__all__ = ["ScikitLearner", "calm_threads", "check_classifier", "columns_of_all", "fit_weighted"]
 
 # With fewer values than this, threads wait more than they work.
 _FEW_VALUES = 5e6
@@ -94,12 +94,7 @@ class ScikitLearner:
                 f"{type(_last_step(self.estimator)).__name__} gave scores that are not finite; "
                 "rescale the features, for instance with StandardScaler in front of it"
             )
-        known = self.estimator.classes_
-        if len(known) == len(self.classes):
-            return scores
-        full = np.full((len(scores), len(self.classes)), np.log(_LEAST_PROBABILITY))
-        full[:, np.searchsorted(self.classes, known)] = scores
-        return full
+        return columns_of_all(scores, self.estimator.classes_, self.classes, absent=float(np.log(_LEAST_PROBABILITY)))
 
     def place(self, samples: Any) -> Any:
         """As an array where they are tensors or to be formed: scikit-learn reads nothing else."""
@@ -158,6 +153,21 @@ class ScikitLearner:
                 "widen the windows or choose another classifier"
             ) from error
         return replace(self, estimator=fitted)
+
+
+def columns_of_all(
+    values: NDArray[np.float64], known: NDArray[Any], classes: NDArray[Any], *, absent: float = 0.0
+) -> NDArray[np.float64]:
+    """One column for each of all classes, where a model has seen only some of them.
+
+    >>> columns_of_all(np.array([[0.25, 0.75]]), np.array([0, 2]), np.array([0, 1, 2])).tolist()
+    [[0.25, 0.0, 0.75]]
+    """
+    if len(known) == len(classes):
+        return values
+    full = np.full((len(values), len(classes)), absent)
+    full[:, np.searchsorted(classes, known)] = values
+    return full
 
 
 def check_classifier(estimator: Any) -> None:
