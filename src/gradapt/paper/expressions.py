@@ -16,8 +16,9 @@ from typing import Any
 
 from gradapt.errors import InputError
 
-__all__ = ["evaluate", "filled"]
+__all__ = ["MISSING", "evaluate", "filled"]
 
+# What a text shows where there is no number.
 MISSING = "–"
 
 _ARITHMETIC: dict[type[ast.AST], Callable[..., Any]] = {
@@ -97,7 +98,9 @@ def _value(node: ast.AST, data: Any) -> Any:
     if isinstance(node, ast.Subscript):
         return _key(_value(node.value, data), _value(node.slice, data))
     if isinstance(node, ast.BinOp) and type(node.op) in _ARITHMETIC:
-        return _ARITHMETIC[type(node.op)](_value(node.left, data), _value(node.right, data))
+        sides = _value(node.left, data), _value(node.right, data)
+        # What is missing stays missing.
+        return None if None in sides else _ARITHMETIC[type(node.op)](*sides)
     if isinstance(node, ast.UnaryOp) and type(node.op) in _ARITHMETIC:
         return _ARITHMETIC[type(node.op)](_value(node.operand, data))
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _FUNCTIONS:
@@ -143,12 +146,12 @@ def _one(items: Sequence[Any], **wanted: Any) -> Any:
 
 
 def _group(items: Sequence[Mapping[str, Any]], *names: str) -> list[dict[str, Any]]:
-    """Items that share the values of some keys, as one item: these values, and lists of all others."""
+    """Items that share the values of some keys, as one item: these values, lists of all others, and ``runs``."""
     groups: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     for item in items:
         groups.setdefault(tuple(item[name] for name in names), []).append(item)
     return [
-        {name: own[0][name] if name in names else [item[name] for item in own] for name in own[0]}
+        {name: own[0][name] if name in names else [item[name] for item in own] for name in own[0]} | {"runs": own}
         for own in groups.values()
     ]
 
@@ -158,7 +161,9 @@ def _items(data: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _known(values: Any) -> list[Any]:
-    return [value for value in values if value is not None]
+    """What is not missing, lists of lists as one list."""
+    flat = [item for value in values for item in (value if isinstance(value, list) else [value])]
+    return [value for value in flat if value is not None]
 
 
 def _mean(values: Sequence[Any]) -> float | None:
@@ -168,6 +173,11 @@ def _mean(values: Sequence[Any]) -> float | None:
 
 def _tally(values: Sequence[Any]) -> str:
     return ", ".join(f"{value} {number}" for value, number in Counter(values).most_common())
+
+
+def _highest(items: Sequence[Mapping[str, Any]], *names: str) -> list[Any]:
+    """The highest of several keys of each item."""
+    return [max(_known(item[name] for name in names)) for item in items]
 
 
 def _yes(value: Any) -> str:
@@ -180,6 +190,11 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "kept": lambda items: items,
     "group": _group,
     "items": _items,
+    "among": lambda items, key, *values: [item for item in items if item[key] in values],
+    "known": lambda items, key: [item for item in items if item[key] is not None],
+    "starting": lambda items, words: [item for item in items if item["key"].startswith(words)],
+    "pick": lambda flag, yes, no: yes if flag else no,
+    "listed": lambda values, form: ", ".join(format(value, form) for value in _known(values)),
     "mean": _mean,
     "median": lambda values: median(_known(values)),
     "geometric_mean": lambda values: geometric_mean(_known(values)),
@@ -188,7 +203,7 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
     "total": lambda values: sum(_known(values)),
     "count": lambda values: len(_known(values)),
     "tally": _tally,
+    "highest": _highest,
     "yes": _yes,
     "paired": lambda left, right: [a - b for a, b in zip(left, right, strict=True) if None not in (a, b)],
-    "best": lambda *values: max(_known(values)),
 }

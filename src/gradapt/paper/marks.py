@@ -15,7 +15,7 @@ A table has a line for each item of a list, and a template for each column::
     | moons | 7.7x |
     <!--/-->
 
-``table 2`` copies the second table of a Markdown file.
+``table 2`` copies the second table of a Markdown file. ``a.csv+b.csv`` has the lines of both.
 """
 
 from __future__ import annotations
@@ -29,15 +29,16 @@ from pathlib import Path
 from typing import Any
 
 from gradapt.errors import InputError
-from gradapt.paper.expressions import evaluate, filled
+from gradapt.paper.expressions import MISSING, evaluate, filled
 
 __all__ = ["load", "refreshed", "strip_marks", "unmarked"]
 
-_MARK = re.compile(r"<!-- ([\w.-]+\.(?:json|csv|md)): (.*?)\s*-->(.*?)<!--/-->", re.DOTALL)
-_OPENING = re.compile(r"<!-- ([\w.-]+\.(?:json|csv|md)): ")
+_MARK = re.compile(r"<!-- ([\w.+-]+\.(?:json|csv|md)): (.*?)\s*-->(.*?)<!--/-->", re.DOTALL)
+_OPENING = re.compile(r"<!-- ([\w.+-]+\.(?:json|csv|md)): ")
 _ELSEWHERE = "<!-- not from results: "
 _FENCE = re.compile(r"^```.*?^```\s*?$", re.DOTALL | re.MULTILINE)
-_NUMBER = re.compile(r"\d\.\d|\d ?%|\d ?s\b|\dx\b")
+# A cell that begins with a decimal, or with a number and a unit.
+_MEASURED = re.compile(r"\W*\d[\d,]*(\.\d|\d* ?(%|s|ms|min|GiB|x)(\W|$))")
 
 
 def load(path: Path) -> Any:
@@ -58,9 +59,12 @@ def refreshed(text: str, folder: Path) -> str:
     files: dict[str, Any] = {}
 
     def read(name: str) -> Any:
-        if name not in files:
-            files[name] = load(folder / name)
-        return files[name]
+        # Runs of several files, one after the other.
+        for part in name.split("+"):
+            if part not in files:
+                files[part] = load(folder / part)
+        parts = [files[part] for part in name.split("+")]
+        return parts[0] if len(parts) == 1 else [item for own in parts for item in own]
 
     _check_marks(text)
     return _MARK.sub(lambda found: _renewed(found, read), text)
@@ -78,8 +82,8 @@ def strip_marks(text: str) -> str:
 def unmarked(text: str) -> list[str]:
     """Lines of tables with measured numbers that have no mark, and paragraphs that name a file of results with such.
 
-    Measured numbers are decimals, percentages and seconds. A table below ``<!-- not from results: why -->`` is let
-    pass.
+    A cell is measured where it begins with a decimal or with a number and its unit. A table below
+    ``<!-- not from results: why -->`` is let pass.
 
     >>> unmarked("| a | 1.5 |\\n")
     ['| a | 1.5 |']
@@ -92,11 +96,15 @@ def unmarked(text: str) -> list[str]:
         lines = paragraph.splitlines()
         if any(line.lstrip().startswith(_ELSEWHERE) for line in lines):
             continue
-        found += [line for line in lines if line.lstrip().startswith("|") and _NUMBER.search(line)]
+        found += [line for line in lines if line.lstrip().startswith("|") and _measured(line)]
         prose = [line for line in lines if not line.lstrip().startswith("|")]
         if "results/" in paragraph:
             found += [line for line in prose if re.search(r"\d\.\d", re.sub(r"`[^`]*`", "", line))]
     return found
+
+
+def _measured(line: str) -> bool:
+    return any(_MEASURED.match(cell.strip()) for cell in line.split("|"))
 
 
 def _check_marks(text: str) -> None:
@@ -138,9 +146,17 @@ def _renewed(found: re.Match[str], read: Callable[[str], Any]) -> str:
 def _lines(template: str, data: Any) -> str:
     head, *columns = template.splitlines()
     parts = [column.partition(" = ")[::2] for column in columns if column.strip()]
-    rows = [[filled(cell.strip(), item) for _, cell in parts] for item in evaluate(head.removeprefix("for "), data)]
+    items = evaluate(head.removeprefix("for "), data)
+    # A key that some items lack is missing there.
+    empty = dict.fromkeys(key for item in items for key in item)
+    rows = [[_cell(filled(cell.strip(), empty | item)) for _, cell in parts] for item in items]
     heading = "| " + " | ".join(name.strip() for name, _ in parts) + " |"
     return "\n".join([heading, "|---" * len(parts) + "|", *("| " + " | ".join(cells) + " |" for cells in rows)])
+
+
+def _cell(text: str) -> str:
+    """A unit without a number says nothing."""
+    return MISSING if MISSING in text and not re.search(r"\d", text) else text
 
 
 def _tables(text: str) -> list[str]:

@@ -205,7 +205,7 @@ def _origin(record: TableRecord) -> str:
     return f"{'; '.join(told)}. {links}.\n"
 
 
-_FILES: Mapping[str, str] = {"held-out accuracies": "md", "numbers": "csv", "every run": "json"}
+_FILES: Mapping[str, str] = {"Numbers, held-out too": "csv", "every run": "json"}
 
 
 def _note(folder: Path, name: str) -> str:
