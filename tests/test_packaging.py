@@ -75,7 +75,8 @@ def test_the_recipe_has_the_dependencies_and_the_version_of_the_project():
 
 def test_the_newest_notes_are_about_the_version():
     headings = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert headings[0] == PROJECT["version"] == gradapt.__version__
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert headings[0] == PROJECT["version"] == gradapt.__version__ == str(cited["version"])
 
 
 def test_a_broken_link_of_the_site_is_found(tmp_path):
