@@ -321,3 +321,17 @@ def test_a_full_device_is_named_with_a_remedy(data, tmp_path, monkeypatch, jobs,
     assert [failed.name for failed in failed_cells(store)] == [str(cell) for cell in sorted(cells)]
     with pytest.raises(SolverError, match=remedy):
         finished.raise_failed()
+
+
+def test_cells_that_run_together_have_the_numbers_of_cells_that_run_alone(data, tmp_path):
+    cells = table_cells("covtype", seeds=1, given=[0, 1], generated=[0, 1, 2], n_samples=300)
+    stores = [Store(tmp_path / f"{together}.sqlite") for together in (False, True)]
+    for store, together in zip(stores, (False, True), strict=True):
+        assert run_cells(cells, store, device="cpu", together=together) == len(cells)
+    alone, joined = (store.results(cells) for store in stores)
+    for cell in cells:
+        # One sample of 300 may change sides by rounding.
+        assert joined[cell]["transductive_last"] == pytest.approx(alone[cell]["transductive_last"], abs=0.4), cell
+        assert joined[cell]["transductive_before"] == alone[cell]["transductive_before"] if "gst" in cell.method else 1
+    last = [alone[cell]["transductive_last"] for cell in cells if cell.method in ("gst", "goat", "frozen-gst")]
+    assert len(set(last)) > 2

@@ -132,6 +132,8 @@ class Interpolated:
         """The chosen rows themselves."""
         if is_tensor(self.x0):
             start = self.x0.index_select(0, self.rows.index_select(0, rows))
+            if self.position == 0.0:
+                return start
             end = self.x1.index_select(0, self.cols.index_select(0, rows))
             return start.mul_(1.0 - self.position).add_(end, alpha=self.position)
         return (1.0 - self.position) * self.x0[self.rows[rows]] + self.position * self.x1[self.cols[rows]]
