@@ -1,17 +1,20 @@
 """Networks that are trained in lockstep end where each would end alone."""
 
 from copy import deepcopy
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
 from gradapt.domains import Interpolated
 from gradapt.learners.torch_lessons import Lesson
-from gradapt.learners.torch_lockstep import Lockstep
+from gradapt.learners.torch_lockstep import Lockstep, can_stack, fitting_slots
+from gradapt.learners.torch_pool import TrainerPool
 from gradapt.learners.torch_samples import Stored
-from gradapt.learners.torch_training import Adam, Recipe, Trainer
-from gradapt.networks import mlp
+from gradapt.learners.torch_training import Adam, EarlyStopping, Recipe, Trainer
+from gradapt.networks import conv_net, mlp
 
 RECIPE = Recipe(epochs=3, batch_size=32, optimiser=Adam(3e-3, 1e-3))
 
@@ -85,3 +88,103 @@ def test_together_is_alone(dtype, most, weighted, soft, slots):
         expected, _ = alone(module, own)
         assert largest_difference(expected, trained) < most
         assert largest_difference(module, trained) > 1e-2
+
+
+def test_each_stops_early_by_itself():
+    """A high learning rate overfits some of the trainings before others."""
+    recipe = Recipe(epochs=30, batch_size=16, optimiser=Adam(3e-2, 0.0), early_stopping=EarlyStopping(2, 0.25))
+    modules = [network(number, torch.float64) for number in range(4)]
+    lessons = [lesson(number, 60 + 9 * number, dtype=torch.float64, epochs=30) for number in range(4)]
+    n_epochs = set()
+    for module, own, trained in zip(modules, lessons, together(modules, lessons, recipe, slots=3), strict=True):
+        expected, count = alone(module, own, recipe)
+        n_epochs.add(count)
+        assert largest_difference(expected, trained) < 1e-9
+    assert len(n_epochs) > 1
+    assert max(n_epochs) < 30
+
+
+def test_what_can_go_in_lockstep():
+    plain = mlp(6, 3, hidden=(4,))
+    assert can_stack(plain, RECIPE, (6,))
+    assert can_stack(nn.Sequential(nn.Unflatten(1, (2, 3)), nn.Sequential(nn.Flatten(), plain)), RECIPE, (6,))
+    assert not can_stack(nn.Sequential(nn.Unflatten(1, (2, 3)), nn.Linear(3, 3)), RECIPE, (6,))
+    assert not can_stack(plain, RECIPE, (2, 6))
+    assert not can_stack(conv_net(8, 3, n_conv=1, hidden=(4,)), RECIPE, (1, 8, 8))
+    assert not can_stack(nn.Sequential(nn.Linear(6, 3), nn.Tanh()), RECIPE, (6,))
+    assert not can_stack(nn.Sequential(nn.Linear(6, 3), nn.BatchNorm1d(3, affine=False)), RECIPE, (6,))
+    for other in ({"rho": 0.1}, {"mixup": 0.5}, {"batch_size": None}, {"optimiser": torch.optim.SGD}):
+        assert not can_stack(plain, replace(RECIPE, **other), (6,))
+    plain.fc1[0].weight.requires_grad_(False)
+    assert not can_stack(plain, RECIPE, (6,))
+
+
+def test_slots_are_as_many_as_there_is_room_for():
+    assert fitting_slots(nn.Linear(4, 2), RECIPE, 100) == 64
+    assert fitting_slots(nn.Linear(2**16, 2**10), RECIPE, 100) < 10
+
+
+def learn_in_turns(pool, recipe, numbers, n_trainings=3):
+    """Functions that train one network after the other, each from the one before."""
+
+    def chain(number):
+        module = network(number)
+        for step in range(n_trainings):
+            module = pool.trained(module, recipe, lesson(number + 10 * step, 50 + number), 3)
+        return module
+
+    return [lambda number=number: chain(number) for number in numbers]
+
+
+@pytest.mark.parametrize("most", [None, 2])
+def test_functions_whose_trainings_meet_in_a_pool(most):
+    pool = TrainerPool()
+    expected = [task() for task in learn_in_turns(pool, RECIPE, range(4))]
+    # A pool is used again and again; what was stacked before is at hand.
+    for _ in range(2):
+        found = dict(
+            (number, module) for number, module, _ in pool.together(learn_in_turns(pool, RECIPE, range(4)), most)
+        )
+        assert sorted(found) == [0, 1, 2, 3]
+        assert all(largest_difference(expected[number], found[number]) < 1e-4 for number in found)
+    assert all(
+        torch.equal(*pair)
+        for pair in zip(
+            *(module.state_dict().values() for module in (expected[0], learn_in_turns(pool, RECIPE, [0])[0]())),
+            strict=True,
+        )
+    )
+
+
+def test_trainings_that_cannot_be_stacked_are_what_they_are_alone():
+    pool, recipe = TrainerPool(), replace(RECIPE, rho=0.05)
+    expected = [task() for task in learn_in_turns(pool, recipe, range(2))]
+    for number, module, error in pool.together(learn_in_turns(pool, recipe, range(2))):
+        assert error is None
+        assert largest_difference(expected[number], module) == 0
+
+
+def test_a_function_that_fails_leaves_the_others_alone():
+    pool = TrainerPool()
+
+    def fails():
+        pool.trained(network(0), RECIPE, lesson(0, 50), 3)
+        raise ValueError("broken")
+
+    found = {
+        number: (module, error) for number, module, error in pool.together([*learn_in_turns(pool, RECIPE, [1]), fails])
+    }
+    assert isinstance(found[1][1], ValueError)
+    assert found[0][1] is None
+    assert largest_difference(learn_in_turns(pool, RECIPE, [1])[0](), found[0][0]) < 1e-4
+
+
+def test_a_training_that_fails_is_told_to_everybody_who_waits():
+    pool = TrainerPool()
+    broken = replace(lesson(5, 50), labels=torch.full((50,), 7))
+    tasks = [*learn_in_turns(pool, RECIPE, [1]), lambda: pool.trained(network(0), RECIPE, broken, 3)]
+    assert all(isinstance(error, IndexError | RuntimeError) for *_, error in pool.together(tasks))
+    # The next company begins afresh.
+    ((_, module, error),) = pool.together(learn_in_turns(pool, RECIPE, [1]))
+    assert error is None
+    assert largest_difference(learn_in_turns(pool, RECIPE, [1])[0](), module) < 1e-4
