@@ -146,7 +146,17 @@ class Interpolated:
             return self.take(_index_on(self.x0, np.arange(len(self))))
         return self.take(slice(None))
 
-    def select(self, rows: NDArray[Any]) -> Interpolated:
+    def put(self, out: Any) -> None:
+        """Form all rows where there is room for them: in a tensor of any shape with a row for each."""
+        import torch  # only where there are tensors already
+
+        start = self.x0.index_select(0, self.rows).view(out.shape)
+        if self.position == 0.0:
+            out.copy_(start)
+        else:
+            torch.lerp(start, self.x1.index_select(0, self.cols).view(out.shape), self.position, out=out)
+
+    def select(self, rows: Any) -> Interpolated:
         """The chosen rows, still to be formed."""
         chosen = _index_on(self.x0, rows) if is_tensor(self.x0) else rows
         return Interpolated(self.x0, self.x1, self.rows[chosen], self.cols[chosen], self.position)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Generator
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import prod
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from gradapt.domains import Interpolated
 from gradapt.learners.torch_lessons import Lesson, batches_of
 from gradapt.learners.torch_samples import dtype_of
 from gradapt.learners.torch_stacks import Batches, Stack, plain_layers
@@ -62,7 +63,7 @@ def _n_inputs(module: nn.Module) -> int | None:
 class _Batch:
     """What one step of one training sees."""
 
-    rows: Tensor
+    samples: Interpolated
     labels: Tensor
     # Weights in the loss, which samples are there, and what each dropout layer multiplies by.
     others: list[Tensor]
@@ -190,10 +191,10 @@ class Lockstep:
         weights = ones if lesson.weights is None else lesson.weights.index_select(0, places)
         weights = self._filled_up(weights, len(parts)) / there.sum(1, keepdim=True)
         labels = self._filled_up(lesson.labels.index_select(0, places), len(parts))
-        rows = torch.split(lesson.rows.index_select(0, places), sizes)
-        noises = self._noises(member, sizes)
-        each = zip(rows, labels, zip(weights, there, *zip(*noises, strict=True), strict=True), strict=True)
-        member.left.extend(_Batch(own, labels, list(others)) for own, labels, others in each)
+        samples = lesson.samples.select(lesson.rows.index_select(0, places))
+        for number, (part, noises) in enumerate(zip(parts, self._noises(member, sizes), strict=True)):
+            some = replace(samples, rows=samples.rows[part], cols=samples.cols[part])
+            member.left.append(_Batch(some, labels[number], [weights[number], there[number], *noises]))
 
     def _filled_up(self, values: Tensor, n_batches: int) -> Tensor:
         """Values in the order of an epoch, one row for each batch, zeros behind the last."""
@@ -215,9 +216,8 @@ class Lockstep:
     def _step(self, batches: list[_Batch]) -> None:
         """One step of every member."""
         buffers = self._fitting(batches[0])
-        for slot, (member, batch) in enumerate(zip(self.members, batches, strict=True)):
-            rows = member.lesson.samples.take(batch.rows).view(len(batch.rows), self.stack.pieces, -1)
-            buffers.samples[slot, :, : len(rows)].copy_(rows.transpose(0, 1))
+        for slot, batch in enumerate(batches):
+            batch.samples.put(buffers.samples[slot, :, : len(batch.samples)].transpose(0, 1))
         torch._foreach_copy_(list(buffers.labels[: len(batches)]), [batch.labels for batch in batches])
         ends, starts = [], []
         for number, buffer in enumerate((buffers.weights, buffers.there, *buffers.noises)):

@@ -10,10 +10,9 @@ from typing import Any, Protocol, TypeVar
 import torch
 from torch import Tensor, nn
 
-from gradapt.domains import Interpolated
 from gradapt.learners.torch_lessons import Lesson
 from gradapt.learners.torch_lockstep import Lockstep, can_stack, fitting_slots
-from gradapt.learners.torch_samples import Samples, Stored, formed
+from gradapt.learners.torch_samples import Samples, formed
 from gradapt.learners.torch_training import Recipe, Trainer
 from gradapt.learners.turns import Turns
 
@@ -97,10 +96,7 @@ class TrainerPool:
         """Samples as a training reads them: formed beforehand, but in company, where the memory is everybody's."""
         if self._company is None:
             return formed(samples)
-        if not isinstance(samples, Stored):
-            return samples
-        rows = torch.arange(len(samples), device=samples.device)
-        return Interpolated(samples.values, samples.values, rows, rows, 0.0)
+        return samples.select(torch.arange(len(samples), device=samples.device))
 
     def together(
         self, tasks: Sequence[Callable[[], Any]], most: int | None = None
