@@ -71,9 +71,11 @@ EPOCHS = (3, 3, 2, 5, 1, 4, 3)
 
 @pytest.mark.parametrize(("dtype", "most"), [(torch.float64, 1e-12), (torch.float32, 1e-5)])
 @pytest.mark.parametrize(("weighted", "soft"), [(False, False), (True, False), (True, True)])
-@pytest.mark.parametrize("slots", [8, 3])
-def test_together_is_alone(dtype, most, weighted, soft, slots):
+@pytest.mark.parametrize(("slots", "held"), [(8, True), (3, True), (3, False)])
+def test_together_is_alone(dtype, most, weighted, soft, slots, held, monkeypatch):
     """With fewer slots than trainings, one that ends leaves its slot to another in the middle."""
+    if not held:
+        monkeypatch.setattr("gradapt.learners.torch_desks._HELD_BYTES", 0)
     modules = [network(10 + number, dtype) for number in range(len(SIZES))]
     lessons = [
         lesson(number, n, dtype=dtype, weighted=weighted, soft=soft, epochs=epochs)

@@ -146,6 +146,10 @@ class Interpolated:
             return self.take(_index_on(self.x0, np.arange(len(self))))
         return self.take(slice(None))
 
+    def with_rows(self, rows: Any, cols: Any) -> Interpolated:
+        """Other pairs of the same samples."""
+        return Interpolated(self.x0, self.x1, rows, cols, self.position)
+
     def put(self, out: Any) -> None:
         """Form all rows where there is room for them: in a tensor of any shape with a row for each."""
         import torch  # only where there are tensors already

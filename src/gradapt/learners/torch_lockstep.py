@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Generator
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from math import prod
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from gradapt.domains import Interpolated
+from gradapt.learners.torch_desks import Desk, Epoch
 from gradapt.learners.torch_lessons import Lesson, batches_of
 from gradapt.learners.torch_samples import dtype_of
 from gradapt.learners.torch_stacks import Batches, Stack, plain_layers
@@ -59,16 +58,6 @@ def _n_inputs(module: nn.Module) -> int | None:
     return first.in_features if isinstance(first, nn.Linear) else None
 
 
-@dataclass(frozen=True, eq=False)
-class _Batch:
-    """What one step of one training sees."""
-
-    samples: Interpolated
-    labels: Tensor
-    # Weights in the loss, which samples are there, and what each dropout layer multiplies by.
-    others: list[Tensor]
-
-
 @dataclass(eq=False)
 class _Member:
     """One training on its way; its slot is its place among the members."""
@@ -77,7 +66,8 @@ class _Member:
     passes: Generator[Tensor, None, int]
     # State of the random numbers that this training alone draws from.
     drawn: Tensor | None = None
-    left: deque[_Batch] = field(default_factory=deque)
+    # Batches of the epoch that are left.
+    left: int = 0
 
 
 class _StackedSteps(Steps):
@@ -135,8 +125,7 @@ class Lockstep:
         self.stack = Stack(module, slots)
         self.steps = _StackedSteps(self.stack, self._loss, recipe.optimiser, capture=capture)
         self.members: list[_Member] = []
-        self._buffers: Batches | None = None
-        self._views: dict[int, Batches] = {}
+        self._desk: Desk | None = None
 
     @property
     def room(self) -> int:
@@ -149,13 +138,13 @@ class Lockstep:
         self.stack.load(slot, module)
         self.steps.begin_slot(slot)
         self.members.append(member)
-        self._open(member, next(member.passes))
+        self._lay_out(slot, next(member.passes), first=True)
 
     def advance(self) -> list[tuple[Lesson, nn.Module]]:
         """Take steps until some training is done; returns each that is with its network."""
         done: list[tuple[Lesson, nn.Module]] = []
         while self.members and not done:
-            self._step([member.left.popleft() for member in self.members])
+            self._take(min(member.left for member in self.members))
             # From the end: the last training takes the slot of one that is done.
             for slot in reversed(range(len(self.members))):
                 member = self.members[slot]
@@ -164,6 +153,14 @@ class Lockstep:
                     self._free(slot)
         return done
 
+    def _take(self, n_steps: int) -> None:
+        """Steps of every member."""
+        width = self._width(len(self.members))
+        for _ in range(n_steps):
+            self.steps.take(*self.desk.serve(len(self.members), width).tensors())
+        for member in self.members:
+            member.left -= n_steps
+
     def _next_epoch(self, slot: int) -> nn.Module | None:
         """Lay out the next epoch of a training; its network where there is none."""
         member = self.members[slot]
@@ -171,7 +168,7 @@ class Lockstep:
         places = next(member.passes, None)
         if places is None:
             return deepcopy(self.module)
-        self._open(member, places)
+        self._lay_out(slot, places)
         return None
 
     def _free(self, slot: int) -> None:
@@ -179,9 +176,11 @@ class Lockstep:
         if slot < len(self.members):
             self.members[slot] = last
             self.steps.move(len(self.members), slot)
+            self.desk.move(len(self.members), slot)
 
-    def _open(self, member: _Member, places: Tensor) -> None:
-        """Lay out the batches of an epoch."""
+    def _lay_out(self, slot: int, places: Tensor, *, first: bool = False) -> None:
+        """The batches of an epoch, for the slot to read."""
+        member = self.members[slot]
         lesson, dtype = member.lesson, dtype_of(self.module)
         parts = batches_of(len(places), self.recipe.batch_size)
         sizes = [part.stop - part.start for part in parts]
@@ -189,12 +188,26 @@ class Lockstep:
         ones = torch.ones(len(places), dtype=dtype, device=places.device)
         there = self._filled_up(ones, len(parts))
         weights = ones if lesson.weights is None else lesson.weights.index_select(0, places)
-        weights = self._filled_up(weights, len(parts)) / there.sum(1, keepdim=True)
-        labels = self._filled_up(lesson.labels.index_select(0, places), len(parts))
-        samples = lesson.samples.select(lesson.rows.index_select(0, places))
-        for number, (part, noises) in enumerate(zip(parts, self._noises(member, sizes), strict=True)):
-            some = replace(samples, rows=samples.rows[part], cols=samples.cols[part])
-            member.left.append(_Batch(some, labels[number], [weights[number], there[number], *noises]))
+        epoch = Epoch(
+            self._filled_up(places, len(parts)),
+            self._filled_up(lesson.labels.index_select(0, places), len(parts)),
+            self._filled_up(weights, len(parts)) / there.sum(1, keepdim=True),
+            there,
+            self._noises(member, sizes),
+            sizes,
+        )
+        if self._desk is None:
+            self._desk = Desk(self.stack, epoch)
+        if first:
+            self.desk.put_down(slot, lesson.samples.select(lesson.rows))
+        self.desk.lay_out(slot, epoch)
+        member.left = len(parts)
+
+    @property
+    def desk(self) -> Desk:
+        if self._desk is None:
+            raise RuntimeError("no training has begun")
+        return self._desk
 
     def _filled_up(self, values: Tensor, n_batches: int) -> Tensor:
         """Values in the order of an epoch, one row for each batch, zeros behind the last."""
@@ -203,55 +216,21 @@ class Lockstep:
         whole[: len(values)] = values
         return whole.view(n_batches, size, *values.shape[1:])
 
-    def _noises(self, member: _Member, sizes: list[int]) -> list[list[Tensor]]:
-        """What dropout multiplies by in each batch: the very numbers that the training would draw alone."""
+    def _noises(self, member: _Member, sizes: list[int]) -> list[Tensor]:
+        """What dropout keeps in each batch: the very samples that the training would keep alone."""
         device = self.steps.device
         with seeded(member.lesson.seed, device):
             if member.drawn is not None:
                 set_random_state(device, member.drawn)
-            noises = self.stack.noises(sizes)
+            noises = self.stack.noises(sizes, int(self.recipe.batch_size or 0))
             member.drawn = random_state(device)
         return noises
-
-    def _step(self, batches: list[_Batch]) -> None:
-        """One step of every member."""
-        buffers = self._fitting(batches[0])
-        for slot, batch in enumerate(batches):
-            batch.samples.put(buffers.samples[slot, :, : len(batch.samples)].transpose(0, 1))
-        torch._foreach_copy_(list(buffers.labels[: len(batches)]), [batch.labels for batch in batches])
-        ends, starts = [], []
-        for number, buffer in enumerate((buffers.weights, buffers.there, *buffers.noises)):
-            for slot, batch in enumerate(batches):
-                starts.append(batch.others[number])
-                ends.append(buffer[slot, : len(starts[-1])])
-        torch._foreach_copy_(ends, starts)
-        self.steps.take(*self._first(self._width(len(batches))).tensors())
 
     def _width(self, members: int) -> int:
         """Slots to compute: on a GPU one of few numbers, each captured once."""
         if not self.steps.capture:
             return members
         return next((width for width in _WIDTHS if members <= width <= self.stack.slots), self.stack.slots)
-
-    def _first(self, width: int) -> Batches:
-        if width not in self._views:
-            self._views[width] = self._buffers.first(width)  # type: ignore[union-attr]
-        return self._views[width]
-
-    def _fitting(self, batch: _Batch) -> Batches:
-        """Where the batches of all slots are put together."""
-        if self._buffers is None:
-            size, slots = int(self.recipe.batch_size or 0), self.stack.slots
-            like = batch.others[0]
-            noises = tuple(like.new_zeros((slots, size, own.shape[1])) for own in batch.others[2:])
-            self._buffers = Batches(
-                like.new_zeros((slots, self.stack.pieces, size, self.stack.n_inputs // self.stack.pieces)),
-                batch.labels.new_zeros((slots, *batch.labels.shape)),
-                like.new_zeros((slots, size)),
-                like.new_ones((slots, size)),
-                noises,
-            )
-        return self._buffers
 
     def _loss(self, *inputs: Tensor) -> Tensor:
         batches = Batches.of(inputs)

@@ -25,8 +25,8 @@ class Batches(NamedTuple):
         What each sample counts in the loss of its slot, which is a sum; 0 where there is none.
     there : tensor of shape (slots, length)
         1 for a sample, 0 where there is none.
-    noises : tensors of shape (slots, length, neurons)
-        What each dropout layer multiplies by.
+    noises : bool tensors of shape (slots, length, neurons)
+        What each dropout layer keeps.
     """
 
     samples: Tensor
@@ -203,15 +203,24 @@ class Stack(nn.Module):
             x = layer(x, batches)
         return x
 
-    def noises(self, sizes: Sequence[int]) -> list[list[Tensor]]:
-        """What the dropout layers of one network would draw for batches of these sizes, one after the other."""
-        widths: list[tuple[float, Tensor]] = []
+    def noises(self, sizes: Sequence[int], length: int) -> list[Tensor]:
+        """What each dropout layer of one network would keep of batches of these sizes, drawn one after the other.
+
+        A bool tensor of shape (batches, length, neurons) for each layer.
+        """
+        ones: list[tuple[float, Tensor]] = []
         for layer in self.layers:
             if isinstance(layer, _Linear):
                 width, like = layer.n_outputs, layer.trained[layer.prefix + "weight"]
             elif isinstance(layer, _Dropout):
-                widths.append((layer.p, torch.ones((max(sizes), width), dtype=like.dtype, device=like.device)))
-        return [[dropout(ones[:size], p, training=True) for p, ones in widths] for size in sizes]
+                ones.append((layer.p, torch.ones((length, width), dtype=like.dtype, device=like.device)))
+        # All layers of a batch before the next batch, as in a training.
+        drawn = [[dropout(own[:size], p, training=True) for p, own in ones] for size in sizes]
+        kept = []
+        for number, (_, own) in enumerate(ones):
+            drawn[-1][number] = torch.cat([drawn[-1][number], own[sizes[-1] :]])
+            kept.append(torch.stack([each[number] for each in drawn]) != 0)
+        return kept
 
 
 class _Layer(Protocol):
@@ -321,7 +330,8 @@ class _Dropout(_Base):
         self.p, self.number = p, number
 
     def __call__(self, x: Tensor, batches: Batches) -> Tensor:
-        return x * batches.noises[self.number]
+        # With p = 1 nothing is kept.
+        return x * (batches.noises[self.number] * (1.0 / (1.0 - self.p) if self.p < 1 else 0.0))
 
 
 class _Relu(_Base):
