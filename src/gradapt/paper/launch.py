@@ -28,6 +28,7 @@ from gradapt.engines import (
 from gradapt.errors import InputError, SolverError
 from gradapt.paper.cells import Cell
 from gradapt.paper.gpu_sharing import shared_gpu
+from gradapt.paper.presets import FRONTIER
 
 __all__ = ["DEFAULT_STORE", "CellWork", "Launch", "provenance_of", "run_cells"]
 
@@ -108,7 +109,9 @@ def run_cells(
     several = isinstance(chosen, Processes) and chosen.workers > 1
     # What lets several processes of this machine use one GPU side by side.
     with shared_gpu() if on_gpu and several else nullcontext():
-        crowd = on_gpu if together is None else together
+        # Candidates of the frontier are too different to train together, and too large to wait for each other.
+        alike = on_gpu and not any(cell.study == FRONTIER for cell in cells)
+        crowd = alike if together is None else together
         finished = launch(cells, work, store, chosen, on_cell=on_cell, command=command, together=crowd)
     finished.raise_failed()
     return finished.n_run
