@@ -134,8 +134,7 @@ class Interpolated:
             start = self.x0.index_select(0, self.rows.index_select(0, rows))
             if self.position == 0.0:
                 return start
-            end = self.x1.index_select(0, self.cols.index_select(0, rows))
-            return start.mul_(1.0 - self.position).add_(end, alpha=self.position)
+            return start.lerp_(self.x1.index_select(0, self.cols.index_select(0, rows)), self.position)
         return (1.0 - self.position) * self.x0[self.rows[rows]] + self.position * self.x1[self.cols[rows]]
 
     def whole(self) -> Any:
