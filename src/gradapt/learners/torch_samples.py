@@ -146,8 +146,8 @@ def _parts(samples: Samples) -> Iterator[Tensor]:
     # Hidden layers of a convolutional network are far larger than its input: reckon with 32 channels.
     values = max(1, int(np.prod(samples.sample_shape))) * (32 if len(samples.sample_shape) > 1 else 1)
     step = max(1, min(n, _FORWARD_VALUES // values))
-    if isinstance(samples, Stored):
-        # Rows that lie in order need not be copied.
+    if isinstance(samples, Stored) and samples.values.is_cuda:
+        # Rows in order need no copy. On the CPU one is made: it is aligned, and so gives the same bits for any samples.
         yield from (samples.values[start : start + step] for start in range(0, n, step))
         return
     everything = torch.arange(n, device=samples.device)
