@@ -154,12 +154,27 @@ def whole_units(weights0: Float, weights1: Float) -> tuple[Float, Float]:
 
 def tighten(table: CostTable, v: Any) -> tuple[Any, Any]:
     """Feasible potentials from the second one: two exact c-transforms."""
+    if has_numba() and isinstance(table.home, np.ndarray):
+        return _compiled_transforms(table, v)
     columns = []
     for part in table_parts(table):
         reduced = table.reduced(part, v=v)
         columns.append((v + least(reduced - least(reduced, 1)[:, None], 0))[None])
     v = least(concatenated(columns), 0)
     return concatenated([least(table.reduced(part, v=v), 1) for part in table_parts(table)]), v
+
+
+def _compiled_transforms(table: CostTable, v: Float) -> tuple[Float, Float]:
+    """The same, reading every cost twice."""
+    from gradapt.transport.kernels.listing_loops import transform_rows  # numba is slow to import
+
+    n, m = table.shape
+    u, second = np.empty(n), np.full(m, np.inf)
+    for part in table_parts(table):
+        transform_rows(table.block(part), v, u[part], second)
+    for part in table_parts(table):
+        transform_rows(table.block(part), second, u[part], np.empty(0))
+    return u, second
 
 
 def least_pairs(table: CostTable, u: Any, v: Any, count: int, limit: float | None = None) -> tuple[Index, Float]:

@@ -133,9 +133,9 @@ class Exact:
             fits = 4.0 * len(costs.left) * len(costs.right) <= self.memory
             return costs.stored() if fits else costs.blocks()
         n, m = costs.shape
-        if 8.0 * n * m <= self.memory:
+        if 8.0 * n * m <= self.memory and not costs.quick:
             return StoredCosts(HeldTable.of(costs).matrix, np.zeros(m))
-        return BlockCosts(costs.block, n, np.zeros(m))
+        return BlockCosts(costs.block, n, np.zeros(m), quick=costs.quick)
 
     def _by_pricing(self, problem: Problem, v: Any = None) -> Solution:
         """A vertex of the transport polytope, by candidate pairs and pricing; all pairs where they are few.
@@ -144,7 +144,7 @@ class Exact:
         """
         n, m = problem.shape
         table = problem.table(apart=True)
-        if problem.on_device or 8.0 * n * m <= self.memory:
+        if problem.on_device or (8.0 * n * m <= self.memory and not table.quick):
             table = HeldTable.of(table)
             if self.progress is not None:
                 self.progress("costs", 1.0)
