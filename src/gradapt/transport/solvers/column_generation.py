@@ -28,7 +28,7 @@ Progress = Callable[[str, float], None]
 
 # Candidate pairs for each row and column at first, and added in each round of pricing.
 CANDIDATES, _MORE_CANDIDATES = 8, 4
-_MOST_ROUNDS = 100
+_MOST_CANDIDATES, _MOST_ROUNDS = 64, 100
 # Reduced costs above this share of the largest cost, with the sign turned, are rounding.
 _TOLERANCE = 1e-13
 
@@ -45,8 +45,8 @@ class Master(Protocol):
 
     def add(self, rows: Index, cols: Index, costs: Float) -> None: ...
 
-    def begin(self, order: Index, u: Any, v: Any) -> None:
-        """Start from the pairs in this order, that of their costs less these potentials."""
+    def begin(self, u: Any, v: Any) -> None:
+        """Start from these potentials."""
 
     def improve(self) -> Any:
         """Solve on the pairs there are."""
@@ -91,12 +91,12 @@ def price_out(
     [1, 0]
     """
     m = table.shape[1]
-    edges = _begin(table, weights, v, master, candidates)
+    edges, more = _begin(table, weights, v, master, candidates), _MORE_CANDIDATES
     for number in range(_MOST_ROUNDS):
         master.improve()
         u, v = master.potentials
         here = beside(table.home, u), beside(table.home, v)
-        found, slack = least_pairs(table, *here, _MORE_CANDIDATES, -_TOLERANCE * master.scale)
+        found, slack = least_pairs(table, *here, more, -_TOLERANCE * master.scale)
         new = _not_among(found, edges)
         if progress is not None:
             progress("pricing", 1.0 if len(new) == 0 else 1.0 - 1.0 / (number + 2))
@@ -107,6 +107,9 @@ def price_out(
             if _closed(table, plan, weights, u, v) or not master.sharpen(u, v):
                 return *plan, u
             continue
+        if len(new) > sum(table.shape):
+            # The first potentials were poor: more pairs at once and fewer rounds.
+            more = min(2 * more, _MOST_CANDIDATES)
         edges = np.sort(np.concatenate([edges, new]), kind="stable")
         master.add(new // m, new % m, table.pairs(new // m, new % m))
     raise SolverError(f"pricing did not end in {_MOST_ROUNDS} rounds; use Sinkhorn() for a plan with a proven gap")
@@ -125,7 +128,7 @@ def _begin(table: CostTable, weights: tuple[Float, Float], v: Any, master: Maste
     rows, cols = np.divmod(edges, m)
     costs = table.pairs(rows, cols)
     master.add(rows, cols, costs)
-    master.begin(np.argsort(costs - to_numpy(u)[rows] - to_numpy(v)[cols], kind="stable"), u, v)
+    master.begin(u, v)
     return edges
 
 

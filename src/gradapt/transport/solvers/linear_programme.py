@@ -42,7 +42,7 @@ class LinearProgramme:
         self.rows, self.cols = np.concatenate([self.rows, rows]), np.concatenate([self.cols, cols])
         self.cost = np.concatenate([self.cost, costs])
 
-    def begin(self, order: Index, u: Any, v: Any) -> None:
+    def begin(self, u: Any, v: Any) -> None:
         """The programme needs no start."""
 
     def improve(self) -> None:

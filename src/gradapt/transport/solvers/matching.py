@@ -35,7 +35,7 @@ class Matching:
     --------
     >>> matching = Matching(2)
     >>> matching.add(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.array([1.0, 2.0, 1.0, 5.0]))
-    >>> matching.begin(np.arange(4), np.zeros(2), np.zeros(2))
+    >>> matching.begin(np.zeros(2), np.zeros(2))
     >>> matching.improve()
     >>> matching.entries()[1].tolist()
     [1, 0]
@@ -53,7 +53,7 @@ class Matching:
         self.rows, self.cols = np.divmod(pairs[order], len(self.v))
         self.cost = np.concatenate([self.cost, costs])[order]
 
-    def begin(self, order: Index, u: Any, v: Any) -> None:
+    def begin(self, u: Any, v: Any) -> None:
         """Start from these potentials."""
         self.u, self.v = u, v
 

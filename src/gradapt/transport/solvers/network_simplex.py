@@ -1,8 +1,8 @@
 """Network simplex on a growing set of candidate pairs; needs numba.
 
 The tree of basic pairs is kept while pairs are added, so that pricing never starts
-again from nothing. It begins with a greedy plan along given priorities, which is nearly
-optimal where they are reduced costs of good potentials. What the greedy plan leaves over
+again from nothing. It begins with the plan of shortest augmenting paths from given potentials, which takes
+little time where they are good, and is optimal on the first candidates. What that leaves over, where ties make it too long,
 goes over one artificial arc per sample to a root. Trees stay strongly feasible
 (Cunningham 1976), so that ties cannot make it run in circles.
 """
@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradapt.errors import SolverError
+from gradapt.transport.kernels.arrays import to_numpy
 
 __all__ = ["TransportTree"]
 
@@ -32,6 +33,8 @@ _PIVOTS_AT_ONCE, _PIVOTS_PER_NODE = 10_000, 10_000
 _DUST = 1e-13
 # Times that costs may be cut off above those that the plan uses.
 _MOST_SHARPENINGS = 4
+# Looks at each candidate in the search for shortest paths, at most: ties take many, and pivots take over.
+_LOOKS_EACH = 20
 
 
 class TransportTree:
@@ -50,7 +53,7 @@ class TransportTree:
     --------
     >>> tree = TransportTree(np.array([0.5, 0.5]), np.array([0.25, 0.75]))
     >>> tree.add(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.array([0.0, 1.0, 2.0, 0.5]))
-    >>> tree.begin(np.arange(4))
+    >>> tree.begin(np.zeros(2), np.zeros(2))
     >>> _ = tree.improve()
     >>> [part.tolist() for part in tree.entries()]
     [[0, 0, 1], [0, 1, 1], [0.25, 0.25, 0.5]]
@@ -61,36 +64,47 @@ class TransportTree:
         self.n, self.m = n, m
         self.most = _PIVOTS_PER_NODE * (n + m) + _PIVOTS_AT_ONCE if max_pivots is None else max_pivots
         self.weights = np.concatenate([weights0, weights1 * (weights0.sum() / weights1.sum())])
-        self.left = np.append(self.weights, 0.0)
         self.dust = _DUST * float(weights0.sum())
-        node = np.arange(n + m)
-        self.tail = np.where(node < n, node, n + m)
-        self.head = np.where(node < n, n + m, node)
+        node = np.arange(n + m, dtype=np.int32)
+        self.tail = np.where(node < n, node, np.int32(n + m))
+        self.head = np.where(node < n, np.int32(n + m), node)
         self.cost = np.zeros(n + m)
         self.flow = np.zeros(n + m)
         self.base0, self.base1, self.cap, self.sharpenings = np.zeros(n), np.zeros(m), np.inf, 0
         size = n + m + 1
-        self.links = np.full((5, size), -1, np.int64)
-        self.depth = np.zeros(size, np.int64)
+        self.links = np.full((5, size), -1, np.int32)
+        self.count = np.ones(size, np.int32)
         self.upward = np.zeros(size, np.bool_)
         self.potential = np.zeros(size)
 
     def add(self, rows: Index, cols: Index, costs: Float) -> None:
         """More candidate pairs."""
-        self.tail = np.concatenate([self.tail, rows])
-        self.head = np.concatenate([self.head, cols + self.n])
+        self.tail = np.concatenate([self.tail, rows.astype(np.int32)])
+        self.head = np.concatenate([self.head, (cols + self.n).astype(np.int32)])
         self.cost = np.concatenate([self.cost, self._seen(rows, cols, costs)])
         self.flow = np.concatenate([self.flow, np.zeros(len(rows))])
 
-    def begin(self, order: Index, u: Any = None, v: Any = None) -> None:
-        """A greedy plan that takes the pairs in this order, and its tree."""
-        from gradapt.transport.kernels.simplex_loops import greedy, hang  # numba is slow to import
+    def begin(self, u: Any, v: Any) -> None:
+        """The plan of shortest augmenting paths from these potentials, and its tree."""
+        from gradapt.transport.kernels.flow_loops import forest, join, route  # numba is slow to import
 
         self._set_artificial(_ARTIFICIAL * self.scale)
-        chosen = greedy(self.tail, self.head, self.flow, self.left, order + self.n + self.m)
-        hang(
-            self.n, chosen, self.tail, self.head, self.cost, self.flow, self.left, self.links, self.depth, self.upward,
-            self.potential,
+        first, n = self.n + self.m, self.n
+        order = np.argsort(self.tail[first:], kind="stable")
+        start = np.searchsorted(self.tail[first:][order], np.arange(n + 1))
+        left, flow, u, v = self.weights.copy(), np.zeros(len(order)), to_numpy(u).copy(), to_numpy(v).copy()
+        route(
+            start, self.head[first:][order] - n, self.cost[first:][order], flow, u, v, left[:n], left[n:],
+            self.dust / first, _LOOKS_EACH * len(order),
+        )  # fmt: skip
+        self.flow[:first] = left
+        self.flow[first + order] = flow
+        chosen = forest(self.tail, self.head, self.cost, self.flow, first + 1)
+        by_column = np.argsort(self.head[first:], kind="stable") + first
+        column_start = np.searchsorted(self.head[by_column] - n, np.arange(self.m + 1))
+        join(
+            n, chosen, by_column, column_start, self.tail, self.head, self.cost, u, v, self.links, self.count,
+            self.upward, self.potential,
         )  # fmt: skip
 
     def improve(self) -> int:
@@ -114,7 +128,7 @@ class TransportTree:
         while pivots < self.most:
             # A number at a time: an interrupt is heard between two calls.
             made = exchange(
-                self.n + self.m, self.tail, self.head, self.cost, self.flow, tolerance, self.links, self.depth,
+                self.n + self.m, self.tail, self.head, self.cost, self.flow, tolerance, self.links, self.count,
                 self.upward, self.potential, cursor, _PIVOTS_AT_ONCE,
             )  # fmt: skip
             pivots += int(made)
@@ -181,10 +195,10 @@ class TransportTree:
         # Two totals differ by rounding: the largest weight bears it.
         supply[np.abs(supply).argmax()] -= math.fsum(supply)
         flow = np.zeros_like(self.flow)
-        settle(np.argsort(-self.depth, kind="stable"), supply, self.links, self.upward, flow)
+        settle(np.argsort(self.count, kind="stable"), supply, self.links, self.upward, flow)
         least = np.minimum(self.weights[self.tail[first:]], self.weights[self.head[first:]])
         used = np.flatnonzero(flow[first:] > 4 * np.finfo(np.float64).eps * least) + first
-        return self.tail[used], self.head[used] - self.n, flow[used]
+        return self.tail[used].astype(np.int64), self.head[used].astype(np.int64) - self.n, flow[used]
 
     def _renew(self) -> None:
         from gradapt.transport.kernels.simplex_loops import renew_potentials  # numba is slow to import
