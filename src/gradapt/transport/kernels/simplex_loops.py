@@ -9,13 +9,13 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["attach", "pivots", "renew_potentials", "settle"]
+__all__ = ["attach", "pivots", "renew_potentials", "settle", "sweep"]
 
 
 @njit(cache=True, nogil=True)
 def pivots(first, tail, head, cost, flow, tolerance, links, count, upward, potential, cursor, most):  # type: ignore[no-untyped-def]
     """Exchange arcs until no candidate has a negative reduced cost, or ``most`` times; returns how often."""
-    parent, arc_up = links[0], links[1]
+    arc_up = links[1]
     n_arcs = len(tail)
     # A pivot moves the potentials of many nodes: it pays to look at more arcs for a better one.
     block = max(64, int(4 * np.sqrt(n_arcs - first)))
@@ -36,22 +36,77 @@ def pivots(first, tail, head, cost, flow, tolerance, links, count, upward, poten
         if entering < 0:
             break
         pivots += 1
-        r, c = tail[entering], head[entering]
-        leaving, on_row_side, top = _push_around(r, c, entering, flow, parent, arc_up, count, upward)
-        below, above = (r, c) if on_row_side else (c, r)
-        _recount(below, above, leaving, top, parent, count)
-        _rehang(below, above, leaving, entering, below == r, links, upward)
-        if below == r:
-            change = potential[above] - cost[entering] - potential[below]
-        else:
-            change = potential[above] + cost[entering] - potential[below]
-        if 2 * count[below] <= len(potential):
-            _shift(below, -1, change, links, potential, stack)
-        else:
-            # Potentials matter up to a constant: what is not in the subtree is less to move.
-            _shift(len(potential) - 1, below, -change, links, potential, stack)
+        _exchange(tail[entering], head[entering], entering, cost[entering], flow, links, count, upward, potential, stack)
     cursor[0] = position
     return pivots
+
+
+@njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
+def _least_reduced(costs, potential, lanes):  # type: ignore[no-untyped-def]
+    """The column of least cost less potential, and that value; minima are taken lane by lane."""
+    m, w = potential.size, lanes.size
+    for q in range(w):
+        lanes[q] = np.inf
+    for first in range(0, m, w):
+        some, other = costs[first : first + w], potential[first : first + w]
+        for q in range(some.size):
+            value = some[q] - other[q]
+            lanes[q] = value if value < lanes[q] else lanes[q]
+    lane = lanes.argmin()
+    least, column = np.inf, lane
+    for j in range(lane, m, w):
+        if costs[j] - potential[j] < least:
+            least, column = costs[j] - potential[j], j
+    return column, least
+
+
+@njit(cache=True, nogil=True)
+def sweep(costs, first, tail, head, cost, flow, tolerance, links, count, upward, potential, free, state, worst):  # type: ignore[no-untyped-def]
+    """One pivot for each row of a block of costs whose least reduced cost is below the tolerance; returns how many.
+
+    ``worst`` is lowered to the least of them. An arc that enters takes a place from ``free``, of which ``state[0]`` are left; places from ``state[1]`` on are
+    free again when their arc leaves. ``state[2]`` is the number of rows in all.
+    """
+    n, pivots = state[2], 0
+    m = len(potential) - 1 - n
+    lanes, stack = np.empty(min(m, 256)), np.empty(len(potential), np.int64)
+    columns = potential[n : n + m]
+    for i in range(costs.shape[0]):
+        r = first + i
+        column, least = _least_reduced(costs[i], columns, lanes)
+        worst[0] = min(worst[0], least + potential[r])
+        if least + potential[r] >= -tolerance:
+            continue
+        up_r, up_c = links[1, r], links[1, n + column]
+        if (tail[up_r] == r and head[up_r] == n + column) or (tail[up_c] == r and head[up_c] == n + column):
+            continue
+        state[0] -= 1
+        entering = free[state[0]]
+        tail[entering], head[entering], cost[entering], flow[entering] = r, n + column, costs[i, column], 0.0
+        leaving = _exchange(r, n + column, entering, cost[entering], flow, links, count, upward, potential, stack)
+        if leaving >= state[1]:
+            tail[leaving], head[leaving], cost[leaving] = 0, 0, 0.0
+            free[state[0]] = leaving
+            state[0] += 1
+        pivots += 1
+    return pivots
+
+
+@njit(cache=True, nogil=True)
+def _exchange(r, c, entering, cost, flow, links, count, upward, potential, stack):  # type: ignore[no-untyped-def]
+    """Put an arc from row ``r`` to column ``c`` into the tree; returns the arc that leaves it."""
+    leaving, on_row_side, top = _push_around(r, c, entering, flow, links[0], links[1], count, upward)
+    left = links[1, leaving]
+    below, above = (r, c) if on_row_side else (c, r)
+    _recount(below, above, leaving, top, links[0], count)
+    _rehang(below, above, leaving, entering, below == r, links, upward)
+    change = potential[above] - potential[below] + (-cost if below == r else cost)
+    if 2 * count[below] <= len(potential):
+        _shift(below, -1, change, links, potential, stack)
+    else:
+        # Potentials matter up to a constant: what is not in the subtree is less to move.
+        _shift(len(potential) - 1, below, -change, links, potential, stack)
+    return left
 
 
 @njit(cache=True, nogil=True)

@@ -51,6 +51,9 @@ class Master(Protocol):
     def improve(self) -> Any:
         """Solve on the pairs there are."""
 
+    def sweep(self, table: CostTable) -> bool:
+        """Solve over all pairs of the table, where it can and they are at hand; whether it did."""
+
     def sharpen(self, u: Float, v: Float) -> bool:
         """Look at costs less these potentials where rounding hides the small ones; whether that may help."""
 
@@ -108,7 +111,9 @@ def price_out(
                 return *plan, u
             continue
         if len(new) > sum(table.shape):
-            # The first potentials were poor: more pairs at once and fewer rounds.
+            # The first potentials were poor: over all pairs at once, or more of them and fewer rounds.
+            if number > 0 and master.sweep(table):
+                continue
             more = min(2 * more, _MOST_CANDIDATES)
         edges = np.sort(np.concatenate([edges, new]), kind="stable")
         master.add(new // m, new % m, table.pairs(new // m, new % m))

@@ -10,6 +10,7 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array, vstack
 
 from gradapt.errors import SolverError
+from gradapt.transport.problem.cost_table import CostTable
 
 __all__ = ["LinearProgramme"]
 
@@ -62,6 +63,9 @@ class LinearProgramme:
         self.mass = found.x
         duals = np.append(found.eqlin.marginals, 0.0) * self.scale
         self.potentials = duals[: len(self.weights0)], duals[len(self.weights0) :]
+
+    def sweep(self, table: CostTable) -> bool:
+        return False
 
     def sharpen(self, u: Float, v: Float) -> bool:
         """It cannot."""

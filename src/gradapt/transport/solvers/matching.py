@@ -14,6 +14,7 @@ from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
 from gradapt.errors import SolverError
 from gradapt.transport.kernels.arrays import beside, is_tensor, to_numpy
+from gradapt.transport.problem.cost_table import CostTable
 
 __all__ = ["Matching"]
 
@@ -64,6 +65,9 @@ class Matching:
         self.matched = self._best()
         if not self._prove(_MOST_STEPS):
             raise SolverError("the sparse matching was not optimal on its own pairs; use Exact(device='cpu')")
+
+    def sweep(self, table: CostTable) -> bool:
+        return False
 
     def sharpen(self, u: Float, v: Float) -> bool:
         """It cannot."""

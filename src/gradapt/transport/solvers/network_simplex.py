@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradapt.errors import SolverError
-from gradapt.transport.kernels.arrays import to_numpy
+from gradapt.transport.kernels.arrays import is_tensor, to_numpy
+from gradapt.transport.problem.cost_table import CostTable, HeldTable, table_parts
 
 __all__ = ["TransportTree"]
 
@@ -35,6 +36,8 @@ _DUST = 1e-13
 _MOST_SHARPENINGS = 4
 # Looks at each candidate in the search for shortest paths, at most: ties take many, and pivots take over.
 _LOOKS_EACH = 20
+# A pass over all pairs takes those that violate by this share of the worst of the pass before.
+_WORST_SHARE = 0.01
 
 
 class TransportTree:
@@ -121,9 +124,7 @@ class TransportTree:
     def _pivot(self) -> int:
         from gradapt.transport.kernels.simplex_loops import pivots as exchange  # numba is slow to import
 
-        # Potentials hold the cost of an artificial arc, whose last digit is no reason to pivot.
-        tolerance = max(_TOLERANCE * self.scale, 4 * np.finfo(np.float64).eps * self.cost[0])
-        cursor = np.array([self.n + self.m])
+        tolerance, cursor = self._tolerance, np.array([self.n + self.m])
         pivots = 0
         while pivots < self.most:
             # A number at a time: an interrupt is heard between two calls.
@@ -135,6 +136,35 @@ class TransportTree:
             if made < _PIVOTS_AT_ONCE:
                 return pivots
         raise SolverError(f"the network simplex did not end in {self.most:,} pivots; raise max_iterations")
+
+    def sweep(self, table: CostTable) -> bool:
+        """Pivot over all pairs of a table, row after row, until none pays; whether that was possible.
+
+        For potentials too poor to choose candidates. A pass takes the rows that violate most, as seen in the
+        pass before. Costs are those of the table's blocks; in the end the pairs in use get those of single pairs.
+        """
+        from gradapt.transport.kernels.simplex_loops import sweep  # numba is slow to import
+
+        if self.sharpenings or not (table.quick or isinstance(table, HeldTable)) or is_tensor(table.home):
+            return False
+        first, room, n = len(self.tail), self.n + self.m + 1, self.n
+        self.add(np.zeros(room, np.int64), np.full(room, -n), np.zeros(room))
+        free, state = np.arange(first, first + room)[::-1].copy(), np.array([room, first, n])
+        tolerance, worst, pivots = self._tolerance, np.full(1, -np.inf), 0
+        while worst[0] < -tolerance and pivots < self.most:
+            bar = max(tolerance, -_WORST_SHARE * worst[0]) if np.isfinite(worst[0]) else tolerance
+            worst[0] = 0.0
+            self._renew()
+            for part in table_parts(table):
+                pivots += sweep(
+                    table.block(part), part.start, self.tail, self.head, self.cost, self.flow, bar, self.links,
+                    self.count, self.upward, self.potential, free, state, worst,
+                )  # fmt: skip
+        used = first + np.flatnonzero(self.head[first:] > 0)
+        rows, cols = self.tail[used].astype(np.int64), self.head[used].astype(np.int64) - n
+        self.cost[used] = table.pairs(rows, cols)
+        self._renew()
+        return True
 
     def sharpen(self, u: Float, v: Float) -> bool:
         """Go on with reduced costs, cut off above those that the plan uses; whether that may help.
@@ -170,6 +200,11 @@ class TransportTree:
         """The largest cost of a pair."""
         costs = self.cost[self.n + self.m :]
         return float(np.abs(costs).max()) or 1.0 if len(costs) else 1.0
+
+    @property
+    def _tolerance(self) -> float:
+        # Potentials hold the cost of an artificial arc, whose last digit is no reason to pivot.
+        return max(_TOLERANCE * self.scale, 4 * float(np.finfo(np.float64).eps) * float(self.cost[0]))
 
     @property
     def potentials(self) -> tuple[Float, Float]:
