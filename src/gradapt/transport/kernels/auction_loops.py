@@ -12,6 +12,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from gradapt.transport.kernels.heap_loops import pop, sift_up
+
 __all__ = ["bid", "count_slack", "shortest_paths"]
 
 NEEDS_ROW, FINISHED, PAUSED = 1, 0, 2
@@ -82,38 +84,6 @@ def bid(queue, state, parked, idx, cost, length, tau, price, owner, partner, eps
 
 
 @njit(cache=True, nogil=True)
-def _sift_up(heap, place, key, at):  # type: ignore[no-untyped-def]
-    item = heap[at]
-    while at > 0:
-        parent = (at - 1) >> 1
-        if key[heap[parent]] <= key[item]:
-            break
-        heap[at] = heap[parent]
-        place[heap[at]] = at
-        at = parent
-    heap[at] = item
-    place[item] = at
-
-
-@njit(cache=True, nogil=True)
-def _sift_down(heap, place, key, size):  # type: ignore[no-untyped-def]
-    item, at = heap[0], 0
-    while True:
-        child = 2 * at + 1
-        if child >= size:
-            break
-        if child + 1 < size and key[heap[child + 1]] < key[heap[child]]:
-            child += 1
-        if key[heap[child]] >= key[item]:
-            break
-        heap[at] = heap[child]
-        place[heap[at]] = at
-        at = child
-    heap[at] = item
-    place[item] = at
-
-
-@njit(cache=True, nogil=True)
 def _offer(item, value, state, heap, place, key):  # type: ignore[no-untyped-def]
     """Put ``item`` into the heap or lower its key."""
     key[item] = value
@@ -122,7 +92,7 @@ def _offer(item, value, state, heap, place, key):  # type: ignore[no-untyped-def
         at = state[1]
         heap[at] = item
         state[1] += 1
-    _sift_up(heap, place, key, at)
+    sift_up(heap, place, key, at)
 
 
 @njit(cache=True, nogil=True)
@@ -197,12 +167,8 @@ def shortest_paths(free, state, heap, place, key, pred, touched, rows, depth, be
             state[4] = -1
         sink = -1
         while sink < 0:
-            item = heap[0]
             state[1] -= 1
-            place[item] = -1
-            if state[1] > 0:
-                heap[0] = heap[state[1]]
-                _sift_down(heap, place, key, state[1])
+            item = pop(heap, place, key, state[1])
             if item >= n_cols:
                 state[4] = item - n_cols
                 return NEEDS_ROW

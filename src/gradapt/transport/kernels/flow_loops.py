@@ -1,9 +1,9 @@
 """Compiled loops that find a first basic plan: shortest augmenting paths, then a spanning tree of what they used.
 
 Mass is sent along paths of least reduced cost (Edmonds and Karp's successive shortest paths, each search
-ending at the first sample that still lacks mass), so that it only ever lies on tight pairs. With potentials that are nearly
-optimal the paths are short. Cycles of pairs that carry mass are then emptied, and the trees
-that are left are joined by pairs that become tight first when the potentials of all that is not yet joined rise.
+ending at the first sample that still lacks mass), so that it only ever lies on tight pairs. With potentials that
+are nearly optimal the paths are short. What carries mass is made a forest (`forest_loops`), and its trees
+are joined by pairs that become tight first when the potentials of all that is not yet joined rise.
 """
 
 from __future__ import annotations
@@ -11,54 +11,17 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from gradapt.transport.kernels.heap_loops import pop, sift_up
 from gradapt.transport.kernels.simplex_loops import attach
 
-__all__ = ["forest", "join", "route"]
-
-
-@njit(cache=True, nogil=True)
-def _sift_up(heap, place, key, at):  # type: ignore[no-untyped-def]
-    item = heap[at]
-    while at > 0:
-        parent = (at - 1) >> 1
-        if key[heap[parent]] <= key[item]:
-            break
-        heap[at] = heap[parent]
-        place[heap[at]] = at
-        at = parent
-    heap[at] = item
-    place[item] = at
-
-
-@njit(cache=True, nogil=True)
-def _pop(heap, place, key, size):  # type: ignore[no-untyped-def]
-    """The item of least key; ``size`` counts it no more."""
-    top = heap[0]
-    place[top] = -1
-    item, at = heap[size], 0
-    if item == top:
-        return top
-    while True:
-        child = 2 * at + 1
-        if child >= size:
-            break
-        if child + 1 < size and key[heap[child + 1]] < key[heap[child]]:
-            child += 1
-        if key[heap[child]] >= key[item]:
-            break
-        heap[at] = heap[child]
-        place[heap[at]] = at
-        at = child
-    heap[at] = item
-    place[item] = at
-    return top
+__all__ = ["join", "route"]
 
 
 @njit(cache=True, nogil=True)
 def route(start, head, cost, flow, u, v, supply, demand, dust, budget):  # type: ignore[no-untyped-def]
     """Send supply to demand along paths of least cost; the flow lies on tight arcs of the potentials, which move along.
 
-    The arcs of row ``r`` are ``start[r]`` to ``start[r + 1]``. Ends when all is sent, or after ``budget`` looks at an arc.
+    The arcs of row ``r`` are ``start[r]`` to ``start[r + 1]``. Ends when all is sent or after ``budget`` looks at arcs.
     """
     n, m = supply.size, demand.size
     following = np.full(head.size, -1, np.int64)
@@ -100,11 +63,11 @@ def route(start, head, cost, flow, u, v, supply, demand, dust, budget):  # type:
                                 heap[size] = c
                                 place[c] = size
                                 size += 1
-                            _sift_up(heap, place, key, place[c])
+                            sift_up(heap, place, key, place[c])
                 if size == 0:
                     break
                 size -= 1
-                c = _pop(heap, place, key, size)
+                c = pop(heap, place, key, size)
                 if demand[c] > dust:
                     sink = c
                     break
@@ -185,123 +148,11 @@ def _augment(source, sink, pred, entered, tail, head, flow, supply, demand, foll
 
 
 @njit(cache=True, nogil=True)
-def forest(tail, head, cost, flow, size):  # type: ignore[no-untyped-def]
-    """Empty cycles of arcs that carry mass, in the direction that costs less; the arcs of the forest that is left.
-
-    Nodes are numbers below ``size``.
-    """
-    leader = np.arange(size)
-    chosen = np.full(tail.size, False)
-    late = np.empty(tail.size, np.int64)
-    n_late = 0
-    for a in range(tail.size):
-        if flow[a] > 0.0:
-            r, c = _find(leader, tail[a]), _find(leader, head[a])
-            if r != c:
-                leader[r] = c
-                chosen[a] = True
-            else:
-                late[n_late] = a
-                n_late += 1
-    if n_late:
-        _empty_cycles(tail, head, cost, flow, chosen, late[:n_late], size)
-    return np.flatnonzero(chosen)
-
-
-@njit(cache=True, nogil=True)
-def _find(leader, node):  # type: ignore[no-untyped-def]
-    while leader[node] != node:
-        leader[node] = leader[leader[node]]
-        node = leader[node]
-    return node
-
-
-@njit(cache=True, nogil=True)
-def _empty_cycles(tail, head, cost, flow, chosen, late, size):  # type: ignore[no-untyped-def]
-    """Each late arc closes a cycle with the forest: send mass around it until one of its arcs is empty."""
-    first, after = np.full(size, -1, np.int64), np.full(2 * tail.size, -1, np.int64)
-    before = np.full(2 * tail.size, -1, np.int64)
-    for a in range(tail.size):
-        if chosen[a]:
-            _enter(2 * a, tail[a], first, after, before)
-            _enter(2 * a + 1, head[a], first, after, before)
-    came, queue = np.full(size, -1, np.int64), np.empty(size, np.int64)
-    for a in late:
-        _find_path(head[a], tail[a], tail, head, first, after, came, queue)
-        # From the arc's tail back to its head: an arc that points that way loses when the late one gains.
-        total, node = cost[a], tail[a]
-        while node != head[a]:
-            e = came[node]
-            total += -cost[e] if tail[e] == node else cost[e]
-            node = head[e] if tail[e] == node else tail[e]
-        gain = 1.0 if total < 0.0 else -1.0
-        amount, empty = (np.inf, -1) if gain > 0.0 else (flow[a], a)
-        node = tail[a]
-        while node != head[a]:
-            e = came[node]
-            if (tail[e] == node) == (gain > 0.0) and flow[e] < amount:
-                amount, empty = flow[e], e
-            node = head[e] if tail[e] == node else tail[e]
-        flow[a] += gain * amount
-        node = tail[a]
-        while node != head[a]:
-            e = came[node]
-            flow[e] += -gain * amount if tail[e] == node else gain * amount
-            node = head[e] if tail[e] == node else tail[e]
-        flow[empty] = 0.0
-        if empty != a:
-            chosen[empty], chosen[a] = False, True
-            _leave(2 * empty, tail[empty], first, after, before)
-            _leave(2 * empty + 1, head[empty], first, after, before)
-            _enter(2 * a, tail[a], first, after, before)
-            _enter(2 * a + 1, head[a], first, after, before)
-
-
-@njit(cache=True, nogil=True)
-def _enter(half, node, first, after, before):  # type: ignore[no-untyped-def]
-    after[half], before[half] = first[node], -1
-    if first[node] >= 0:
-        before[first[node]] = half
-    first[node] = half
-
-
-@njit(cache=True, nogil=True)
-def _leave(half, node, first, after, before):  # type: ignore[no-untyped-def]
-    if before[half] >= 0:
-        after[before[half]] = after[half]
-    else:
-        first[node] = after[half]
-    if after[half] >= 0:
-        before[after[half]] = before[half]
-
-
-@njit(cache=True, nogil=True)
-def _find_path(source, target, tail, head, first, after, came, queue):  # type: ignore[no-untyped-def]
-    """``came[x]``: the arc by which a walk through the forest from ``source`` first meets ``x``."""
-    queue[0], at, size = source, 0, 1
-    came[source] = -1
-    while at < size:
-        x = queue[at]
-        at += 1
-        if x == target:
-            return
-        half = first[x]
-        while half >= 0:
-            a = half >> 1
-            if a != came[x]:
-                y = head[a] if tail[a] == x else tail[a]
-                came[y] = a
-                queue[size] = y
-                size += 1
-            half = after[half]
-
-
-@njit(cache=True, nogil=True)
 def join(n, chosen, by_column, column_start, tail, head, cost, u, v, links, count, upward, potential):  # type: ignore[no-untyped-def]
     """Hang all trees of the forest on the root: the first by an artificial arc, others by arcs that become tight.
 
     An arc without mass must point to the root, so that the tree is strongly feasible: it leads from a row of the tree
-    that joins to a column that is there. Trees that no arc joins get an artificial one. The artificial arc of a node has its number.
+    that joins to a column that is there. Trees that no arc joins get an artificial one; that of a node has its number.
     """
     size = len(potential)
     root = size - 1
@@ -337,11 +188,11 @@ def join(n, chosen, by_column, column_start, tail, head, cost, u, v, links, coun
                         if place[r] < 0:
                             heap[waiting], place[r] = r, waiting
                             waiting += 1
-                        _sift_up(heap, place, key, place[r])
+                        sift_up(heap, place, key, place[r])
         x = -1
         while waiting > 0 and x < 0:
             waiting -= 1
-            r = _pop(heap, place, key, waiting)
+            r = pop(heap, place, key, waiting)
             if not seen[r]:
                 x, rise = r, key[r]
         if x >= 0:

@@ -36,7 +36,9 @@ def pivots(first, tail, head, cost, flow, tolerance, links, count, upward, poten
         if entering < 0:
             break
         pivots += 1
-        _exchange(tail[entering], head[entering], entering, cost[entering], flow, links, count, upward, potential, stack)
+        _exchange(
+            tail[entering], head[entering], entering, cost[entering], flow, links, count, upward, potential, stack
+        )
     cursor[0] = position
     return pivots
 
@@ -61,11 +63,12 @@ def _least_reduced(costs, potential, lanes):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def sweep(costs, first, tail, head, cost, flow, tolerance, links, count, upward, potential, free, state, worst):  # type: ignore[no-untyped-def]
+def sweep(costs, first, tail, head, cost, flow, tolerance, links, count,  # type: ignore[no-untyped-def]
+          upward, potential, free, state, worst):  # fmt: skip
     """One pivot for each row of a block of costs whose least reduced cost is below the tolerance; returns how many.
 
-    ``worst`` is lowered to the least of them. An arc that enters takes a place from ``free``, of which ``state[0]`` are left; places from ``state[1]`` on are
-    free again when their arc leaves. ``state[2]`` is the number of rows in all.
+    ``worst`` is lowered to the least of them. An arc that enters takes a place from ``free``, of which ``state[0]``
+    are left; places from ``state[1]`` on are free again when their arc leaves. ``state[2]`` is the number of all rows.
     """
     n, pivots = state[2], 0
     m = len(potential) - 1 - n

@@ -24,6 +24,8 @@ Index = NDArray[np.int64]
 
 # Fewer copies than this share of the samples are not worth the trouble.
 _WORTHWHILE = 0.1
+# Columns that are compared first.
+_FEW_COLUMNS = 64
 
 
 def among_carriers(problem: Problem, solve: Callable[[Problem], Solution]) -> Solution:
@@ -106,6 +108,10 @@ def groups(x: Any) -> Index:
     order = np.argsort(key, kind="stable")
     # Equal rows have equal keys up to the rounding of the product; the rows themselves decide.
     close = np.flatnonzero(np.diff(key[order]) <= 1e-4 * np.abs(key[order][1:]))
+    # A few columns tell most rows apart.
+    some = np.unique(np.linspace(0, x.shape[1] - 1, _FEW_COLUMNS).astype(np.int64))
+    few = x[:, some][order]
+    close = close[(few[close] == few[close + 1]).all(axis=1)]
     same = np.zeros(n, bool)
     for part in row_parts((len(close), x.shape[1]), BLOCK_ENTRIES):
         same[close[part] + 1] = (x[order[close[part]]] == x[order[close[part] + 1]]).all(axis=1)

@@ -1,9 +1,9 @@
 """Network simplex on a growing set of candidate pairs; needs numba.
 
 The tree of basic pairs is kept while pairs are added, so that pricing never starts
-again from nothing. It begins with the plan of shortest augmenting paths from given potentials, which takes
-little time where they are good, and is optimal on the first candidates. What that leaves over, where ties make it too long,
-goes over one artificial arc per sample to a root. Trees stay strongly feasible
+again from nothing. It begins with a plan of shortest augmenting paths from given potentials: most of the mass
+finds its place so. What that leaves over, where paths become long, goes over
+one artificial arc per sample to a root. Trees stay strongly feasible
 (Cunningham 1976), so that ties cannot make it run in circles.
 """
 
@@ -24,8 +24,10 @@ __all__ = ["TransportTree"]
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-# Costs of artificial arcs in units of the largest cost; raised by the factor while one carries mass.
-_ARTIFICIAL, _RAISE, _MOST_RAISES = 4.0, 16.0, 12
+# Costs of artificial arcs in units of a common cost; raised by the factor while one carries mass.
+_ARTIFICIAL, _RAISE, _MOST_RAISES = 4.0, 16.0, 24
+# Artificial arcs begin with the cost that this share of pairs does not exceed.
+_COMMON = 0.98
 # Reduced costs below this share of the largest cost are rounding.
 _TOLERANCE = 1e-14
 # Pivots between two chances to interrupt; those after which something is wrong.
@@ -89,10 +91,13 @@ class TransportTree:
 
     def begin(self, u: Any, v: Any) -> None:
         """The plan of shortest augmenting paths from these potentials, and its tree."""
-        from gradapt.transport.kernels.flow_loops import forest, join, route  # numba is slow to import
+        from gradapt.transport.kernels.flow_loops import join, route  # numba is slow to import
+        from gradapt.transport.kernels.forest_loops import forest
 
-        self._set_artificial(_ARTIFICIAL * self.scale)
         first, n = self.n + self.m, self.n
+        # A few far samples do not spoil the digits of all others: they wait until artificial arcs cost more.
+        common = float(np.quantile(np.abs(self.cost[first:]), _COMMON)) if len(self.cost) > first else 0.0
+        self._set_artificial(_ARTIFICIAL * (common or self.scale))
         order = np.argsort(self.tail[first:], kind="stable")
         start = np.searchsorted(self.tail[first:][order], np.arange(n + 1))
         left, flow, u, v = self.weights.copy(), np.zeros(len(order)), to_numpy(u).copy(), to_numpy(v).copy()
