@@ -208,7 +208,7 @@ class SquaredDistances:
 
     def _differences(self, first: Float) -> Float:
         if not has_numba() or self.shape[0] * self.shape[1] * self.features < _COMPILED_WORK:
-            return cdist(first, self._kept_second.T, "sqeuclidean")
+            return np.asarray(cdist(first, self._kept_second.T, "sqeuclidean"))
         from gradapt.transport.kernels.listing_loops import squared_differences  # numba is slow to import
 
         out = np.empty((len(first), self.shape[1]))
