@@ -30,7 +30,7 @@ _LEAVE_SHARE, _ROUGH_LEAVE_SHARE = 1000, 100
 # Bids between two looks at the clock and at Ctrl-C.
 _SLICE = 1_000_000
 # Rows are scanned some 7 times; where it takes this many, prices creep up among ties.
-_SCANS_PER_ROW = 16
+_SCANS_PER_ROW = 25
 # Costs of so few different values are mass ties from the beginning.
 _FEW_VALUES = 16
 # Rows from which prices to begin with and the costs' spread are learnt.
