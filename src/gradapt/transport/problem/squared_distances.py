@@ -47,7 +47,7 @@ _FAR_WORK, _FAR = 1e11, 1e8
 # Up to this many values the second cloud is kept as the matrix product takes it; features in one product else.
 _KEPT_VALUES, _FEATURES = 2**27, 4096
 # Bits of a centre beyond the spread: few, so that whole numbers stay whole about it.
-_CENTRE_BITS, _CENTRE_SAMPLES = 8, 256
+_CENTRE_BITS, _CENTRE_SAMPLES, _CENTRE_VALUES = 8, 256, 2**17
 
 
 @dataclass(eq=False)
@@ -312,7 +312,8 @@ def _mean(x: Any) -> Any:
 
 def _centre(x: Any) -> Any:
     """The median of some samples, rounded to a few bits of their spread: a far sample does not move it."""
-    rows = np.unique(np.linspace(0, x.shape[0] - 1, min(x.shape[0], _CENTRE_SAMPLES)).astype(np.int64))
+    count = min(x.shape[0], _CENTRE_SAMPLES, max(16, _CENTRE_VALUES // x.shape[1]))
+    rows = np.unique(np.linspace(0, x.shape[0] - 1, count).astype(np.int64))
     some = as_double(x[beside(x, rows)])
     middle = _median(some)
     away = to_numpy(-least(-abs(some - middle), 1))
