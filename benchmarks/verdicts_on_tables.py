@@ -80,14 +80,14 @@ def text(rows: list[dict[str, Any]]) -> str:
         said = f"{value:.1f} ({low:.1f} - {high:.1f}){doubt}" if row["estimable"] else "refused"
         lines.append(
             f"| {row['table']} | {row['seed']} | {row['advice']} | {row['true old']} | {row['true self-training']} | "
-            f"{row['true GOAT']} | {said} | {row['kept']} | {'yes' if right(row) else 'no'} |"
+            f"{row['true GOAT']} | {said} | {row['kept']} | {'yes' if row['right'] else 'no'} |"
         )
     sure = [row for row in rows if row["reliable"]]
     held = sum(row["estimate"][1] <= row["true old"] / 100 <= row["estimate"][2] for row in sure)
     lines += [
         "",
-        f"{sum(map(right, rows))} of {len(rows)} verdicts are right. {len(sure)} estimates call themselves reliable, "
-        f"{held} of these hold the truth; {sum(not row['estimable'] for row in rows)} are refused.",
+        f"{sum(row['right'] for row in rows)} of {len(rows)} verdicts are right. {len(sure)} estimates call themselves "
+        f"reliable, {held} of these hold the truth; {sum(not row['estimable'] for row in rows)} are refused.",
     ]
     return "\n".join(lines) + "\n"
 
@@ -104,7 +104,8 @@ def main() -> None:
     rows = []
     for name in chosen.tables:
         for seed in chosen.seeds:
-            rows.append(judged(name, seed))
+            row = judged(name, seed)
+            rows.append(row | {"right": right(row)})
             print(json.dumps(rows[-1]), flush=True)
             if chosen.target is not None:
                 chosen.target.write_text(json.dumps(rows, indent=2) + "\n")

@@ -52,6 +52,8 @@ html_static_path = ["_static"]
 html_favicon = "_static/favicon.svg"
 html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
+# Pages without pages below them have nothing to list at their side.
+html_sidebars = {"*": [], "guide/*": []}
 html_theme_options = {
     "navigation_with_keys": False,
     "show_toc_level": 2,

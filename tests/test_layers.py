@@ -10,7 +10,7 @@ import gradapt
 ROOT = Path(gradapt.__file__).parent
 LAYERS = [
     {"errors", "seeds"},
-    {"checks", "extras", "files"},
+    {"checks", "deprecation", "extras", "files"},
     {"domains", "engines"},
     {"transport", "networks", "theory", "datasets"},
     {"learners"},

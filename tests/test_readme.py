@@ -1,9 +1,14 @@
-"""The README's example runs as it stands there; what it and the glossary name exists."""
+"""The README's commands and example run as they stand there; what it and the glossary name exists."""
 
 import re
+import shlex
+import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import gradapt
@@ -21,6 +26,28 @@ def test_the_ten_lines_run_and_print_the_path(capsys):
     printed = capsys.readouterr().out.splitlines()
     assert len(printed) == 16
     assert printed[-1].startswith("3 1.0 ")
+
+
+def commands() -> list[str]:
+    """Every line of the shell blocks that calls gradapt, without its comment."""
+    blocks = re.findall(r"```sh\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL)
+    return [line.partition("#")[0].strip() for block in blocks for line in block.splitlines() if "gradapt " in line]
+
+
+@pytest.mark.slow
+def test_the_commands_run_one_after_the_other(tmp_path):
+    random = np.random.default_rng(0)
+    month = np.repeat(np.arange(5), 80)
+    churned = random.integers(0, 2, len(month))
+    place = np.where(churned == 1, 1.5, -1.5) + random.normal(size=len(month)) + 0.2 * month
+    frame = pd.DataFrame({"place": place, "other": random.normal(size=len(month)), "month": month, "churned": churned})
+    frame.to_parquet(tmp_path / "events.parquet")
+    assert len(commands()) == 3
+    for command in commands():
+        arguments = [sys.executable, "-m", *shlex.split(command)]
+        done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{command}: {done.stderr}"
+    assert (tmp_path / "run" / "report.html").is_file()
 
 
 @pytest.mark.parametrize("block", python_blocks())
@@ -50,6 +77,7 @@ def test_every_name_exists(name):
 
 
 def test_every_link_points_to_a_file():
-    links = re.findall(r"\]\((?!https?:)([^)#]+)", README.read_text(encoding="utf-8"))
+    text = README.read_text(encoding="utf-8")
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", text) + re.findall(r'src="([^"]+)"', text)
     assert len(links) > 10
     assert [link for link in links if not (README.parent / link).is_file()] == []

@@ -81,7 +81,7 @@ def test_those_within_the_tolerance_answer_together(path):
     alone = chosen(path, candidates).learner.logits(path.target.samples).argmax(axis=1)
     together = adaptation.learner.logits(path.target.samples).argmax(axis=1)
     assert (together == truth).mean() > (alone == truth).mean() + 0.01
-    assert "answer together" in choice.sentence
+    assert "teach one model together" in choice.sentence
     assert "less than 5 % wrong labels" in choice.sentence
 
 
@@ -94,12 +94,39 @@ def test_weights_fall_to_nothing_at_the_end_of_the_tolerance(path):
     assert all("bad" not in own for own in weights)
 
 
+def test_a_model_that_cannot_learn_it_beside_the_source_does_not_take_their_place(path):
+    """The target's rows are those of the source under other labels: whoever learns both learns neither."""
+    truth = 1 - path.source.codes()
+    source = Domain(path.source.samples, with_errors(path.source.codes(), 0.2, 5))
+    same = DomainSequence([source, Domain(path.source.samples, truth, name="again")])
+    candidates = {f"near {seed}": Says(with_errors(truth, 0.02, seed)) for seed in range(2)}
+    score = NeighbourInformation()
+    adaptation = chosen(same, candidates, committee=Committee(0.05), score=score)
+    assert adaptation.choice.best.startswith("near")
+    assert adaptation.choice.members == {}
+    assert "teach" not in adaptation.choice.sentence
+    assert (adaptation.learner.logits(source.samples).argmax(axis=1) == truth).mean() > 0.95
+    # With other rows there is nothing to contradict.
+    moved = DomainSequence([source, Domain(path.source.samples + 0.01, truth, name="moved")])
+    assert len(chosen(moved, candidates, committee=Committee(0.05), score=score).choice.members) == 2
+
+
+def test_neighbours_are_looked_for_once(path, monkeypatch):
+    from gradapt.choice import neighbours
+
+    asked, found = [], neighbours.nearest_neighbours
+    monkeypatch.setattr(neighbours, "nearest_neighbours", lambda *given: asked.append(1) or found(*given))
+    truth = path.target.labels
+    chosen(path, {"one": Says(truth), "same": Says(truth)}, committee=Committee(0.05))
+    assert len(asked) == 3  # within the target, within the source, from one to the other
+
+
 def test_without_a_committee_the_best_candidate_is_taken_as_it_is(path):
     truth = path.target.labels
     candidates = {"one": Says(truth), "same": Says(truth)}
     adaptation = chosen(path, candidates)
     assert adaptation.choice.members == {}
-    assert "answer together" not in adaptation.choice.sentence
+    assert "teach one model together" not in adaptation.choice.sentence
 
 
 def test_the_source_model_is_kept_without_a_committee(path):

@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from gradapt.learners.torch_lessons import Lesson
+from gradapt.learners.torch_lockstep import Lockstep
 from gradapt.learners.torch_samples import Stored, logits
-from gradapt.learners.torch_training import Recipe, Trainer
-from gradapt.networks import conv_net
+from gradapt.learners.torch_training import Adam, Recipe, Trainer
+from gradapt.networks import conv_net, mlp
 from gradapt.transport import Exact, transport
 
 pytestmark = [
@@ -85,3 +87,32 @@ def test_gpu_plan_is_optimal(sizes):
     assert np.allclose(plan.row_mass(), 1 / sizes[0])
     assert np.allclose(plan.column_mass(), 1 / sizes[1])
     assert abs(plan.certificate.gap) < 1e-9
+
+
+@pytest.mark.parametrize(("n_features", "dropout"), [(20, 0.5), (2048, 0.5), (2048, 0.0)])
+@pytest.mark.parametrize("capture", [True, False])
+def test_lockstep_is_one_by_one(n_features, dropout, capture):
+    """Different samples, weights, lengths and last batches; with 2,048 features the first product is cut in pieces."""
+    lessons, modules = [], []
+    for number, n in enumerate((300, 129, 256, 90, 300)):
+        rng = np.random.default_rng(number)
+        x = torch.from_numpy(rng.normal(size=(n, n_features)).astype(np.float32)).cuda()
+        labels = torch.from_numpy(rng.integers(0, 3, n)).cuda()
+        weights = torch.from_numpy(rng.uniform(0, 2, n).astype(np.float32)).cuda() if number % 2 else None
+        lessons.append(Lesson(Stored(x), torch.arange(n).cuda(), labels, weights, number, 2 + number % 3))
+        torch.manual_seed(number)
+        head = conv_net(8, 3, n_conv=1, width=n_features // 64 or 1, hidden=(32, 16), dropout=dropout)[1:]
+        modules.append((mlp(20, 3, hidden=(32, 16), dropout=dropout) if n_features == 20 else head).cuda())
+    recipe = Recipe(3, 64, Adam(1e-3))
+    lockstep = Lockstep(modules[0], recipe, 3, capture=capture)
+    waiting, found = list(zip(modules, lessons, strict=True)), {}
+    while waiting or lockstep.members:
+        while waiting and lockstep.room:
+            lockstep.begin(*waiting.pop(0))
+        found |= {own.seed: trained for own, trained in lockstep.advance()}
+    for module, own in zip(modules, lessons, strict=True):
+        expected = deepcopy(module)
+        Trainer(expected, recipe).learn(own)
+        for name, value in expected.state_dict().items():
+            difference = (value - found[own.seed].state_dict()[name]).abs().max()
+            assert float(difference / value.abs().max().clamp_min(1e-12)) < 1e-3, name

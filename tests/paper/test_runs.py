@@ -17,6 +17,7 @@ from gradapt.errors import SolverError
 from gradapt.paper import Cell, Launch, Options, Store, make_table, run_cells, run_tables, settings
 from gradapt.paper.bench import Bench
 from gradapt.paper.configurations import ALIGNED, COVI_PARTS, WITH_GIVEN, estimator_of
+from gradapt.paper.launch import CellWork
 from gradapt.paper.layouts import LAYERS, ONE_OFF
 
 CPU = torch.device("cpu")
@@ -307,8 +308,6 @@ def test_every_baseline_of_the_tables_has_a_configuration():
 
 @pytest.mark.parametrize(("jobs", "remedy"), [(1, "--samples"), (4, "fewer than 4 --jobs")])
 def test_a_full_device_is_named_with_a_remedy(data, tmp_path, monkeypatch, jobs, remedy):
-    from gradapt.paper.launch import CellWork
-
     def full(bench, cell):
         raise torch.OutOfMemoryError
 
@@ -321,3 +320,30 @@ def test_a_full_device_is_named_with_a_remedy(data, tmp_path, monkeypatch, jobs,
     assert [failed.name for failed in failed_cells(store)] == [str(cell) for cell in sorted(cells)]
     with pytest.raises(SolverError, match=remedy):
         finished.raise_failed()
+
+
+def test_cells_that_run_together_have_the_numbers_of_cells_that_run_alone(data, tmp_path):
+    cells = table_cells("covtype", seeds=1, given=[0, 1], generated=[0, 1], n_samples=300)
+    alone, joined = (Store(tmp_path / f"{number}.sqlite") for number in range(2))
+    for store, together in ((alone, False), (joined, True)):
+        assert run_cells(cells, store, device="cpu", together=together) == len(cells)
+    expected, found = alone.results(cells), joined.results(cells)
+    for cell in cells:
+        # One sample of 300 may change sides by rounding.
+        assert found[cell]["transductive_last"] == pytest.approx(expected[cell]["transductive_last"], abs=0.4), cell
+    assert len({result["transductive_last"] for result in expected.values()}) > 3
+
+
+def test_a_cell_that_fails_does_not_hold_up_those_it_runs_with(data, tmp_path, monkeypatch):
+    run = Bench.run
+
+    def sometimes(bench, cell):
+        if cell.method == "frozen-gst":
+            raise ValueError("broken")
+        return run(bench, cell)
+
+    monkeypatch.setattr(Bench, "run", sometimes)
+    cells = table_cells("covtype", given=[0], generated=[0, 1], n_samples=60)
+    finished = launch(cells, CellWork("cpu"), Store(tmp_path / "s.sqlite"), together=True)
+    assert [cell.method for cell in finished.failures] == ["frozen-gst"]
+    assert finished.n_run == len(cells) - 1

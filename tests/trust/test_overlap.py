@@ -157,3 +157,14 @@ def test_the_predictions_file_holds_no_number_without_overlap(tmp_path):
     page = build_page([summarise(result)])
     assert '<p class="big">not known</p>' in page
     assert "they do not overlap" in page
+
+
+def test_rows_too_heavy_to_be_judged_count_as_told_apart(rng):
+    """A few rows that stand for a third of a domain are in every tree's sample: nothing shows that they fit."""
+    source, target = rng.normal(size=(400, 3)), rng.normal(size=(400, 3))
+    heavy = np.where(np.arange(400) < 8, 25.0, 1.0)
+    assert overlap(source, target).auc < 0.56
+    assert overlap(source, target, weights=(heavy / heavy.sum(), None)).auc > 0.6
+    # As many rows of the same weight, each light enough, can be judged.
+    light = np.where(np.arange(400) < 200, 1.0, 0.5)
+    assert overlap(source, target, weights=(light / light.sum(), None)).auc < 0.56

@@ -47,7 +47,7 @@ class Chosen:
     cautious : bool
         Keep the source model unless the best candidate's gain over it is above 0 with its whole interval.
     committee : Committee, optional
-        Where other candidates cannot be told from the best one, take the mean of what they all say. By default the best
+        Where other candidates cannot be told from the best one, they teach one model together. By default the best
         candidate's own model is taken.
     run_all : bool
         Run candidates that a guard struck out beforehand as well, to show what they are worth; they are not chosen.
@@ -111,12 +111,11 @@ class Chosen:
                 on_step(record, student)
         adaptation = runs.adaptations[choice.best]
         if self.committee is not None and choice.best != reference:
-            left = [name for name in runs.names if name not in choice.struck]
-            members = self.committee.members(runs, self.score, choice.scores, left, choice.best)
-            if members:
+            members, taught = self.committee.taught(runs, self.score, choice)
+            if taught is not None:
                 sentence = f"{choice.sentence}; {self.committee.in_words(members)}"
                 choice = replace(choice, sentence=sentence, members=members)
-                adaptation = replace(adaptation, learner=self.committee.model(runs, members))
+                adaptation = replace(adaptation, learner=taught)
         return replace(adaptation, choice=choice)
 
     def _inspected(self, runs: Runs, out: set[Hashable]) -> list[Findings]:

@@ -1,4 +1,4 @@
-"""Candidates that a score cannot tell from the best one: their models answer together."""
+"""Candidates that a score cannot tell from the best one: they teach one model together."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import softmax
 
 from gradapt.choice.evidence import Evidence
+from gradapt.choice.outcome import Choice
 from gradapt.choice.runs import Runs
 from gradapt.errors import InputError
-from gradapt.learners.averaged import AveragedLearner
+from gradapt.learners import Learner
+from gradapt.methods.carried_labels import trained_on
 from gradapt.seeds import derive_seed
 
 __all__ = ["Committee"]
@@ -23,15 +26,18 @@ _DRAWS = 4
 
 @dataclass(frozen=True)
 class Committee:
-    """Candidates nearer to the best one than it is to itself with some wrong labels: their models answer together.
+    """Candidates nearer to the best one than it is to itself with some wrong labels: they teach one model together.
 
     What a score says of two good candidates is partly chance, and so is what each training came out with. The mean of
-    several is nearer to the best of them than any that the score could pick.
+    what several say of the target is nearer to the truth than any of them that the score could pick. A new model learns
+    it, together with the labelled source; it takes their place if it would be one of them itself.
 
     Parameters
     ----------
     tolerance : float
         Share of wrong labels whose cost in score is no difference.
+    mixup : float, optional
+        Train on mixtures, as `CarriedLabels` does. The learner must be able to.
 
     Examples
     --------
@@ -44,52 +50,62 @@ class Committee:
     """
 
     tolerance: float = 0.05
+    mixup: float | None = None
 
     def __post_init__(self) -> None:
         if not 0.0 < self.tolerance < 1.0:
             raise InputError(f"tolerance must be a share of the labels between 0 and 1, got {self.tolerance!r}")
 
-    def members(
-        self, runs: Runs, score: Evidence, scores: Mapping[Any, float], left: list[Any], best: Hashable
-    ) -> dict[Any, float]:
-        """Weights of those who take part, the highest first; one at the end of the tolerance counts for nothing.
+    def taught(self, runs: Runs, score: Evidence, choice: Choice) -> tuple[dict[Any, float], Learner | None]:
+        """Weights of those who take part, the highest first, and the model; nobody and nothing where one stands alone.
 
         Parameters
         ----------
         runs : Runs
         score : Evidence
-        scores : mapping of names to float
-            By that evidence.
-        left : list of names
-            Candidates that may take part.
-        best : str
-            The highest of them.
+            What the choice was made by.
+        choice : Choice
+            Candidates that are struck out do not take part.
         """
+        best = choice.best
+        least = self._spoilt_score(runs, score, best)
+        room = {name: choice.scores[name] - least for name in runs.names if name not in choice.struck}
+        found = {name: room[name] for name in sorted(room, key=lambda name: -room[name]) if room[name] > 0}
+        if len(found) < 2:
+            return {}, None
+        # One at the end of the tolerance counts for nothing.
+        members = {name: own / sum(found.values()) for name, own in found.items()}
+        said = np.sum([weight * runs.probabilities[name] for name, weight in members.items()], axis=0)
+        student = trained_on(
+            runs.learner, runs.target, said.argmax(axis=1), source=runs.sequence.source, mixup=self.mixup
+        )
+        answers: dict[Hashable, Any] = {best: softmax(student.logits(runs.target.samples), axis=1)}
+        reached = score.judge(_as_said(runs, best, answers)).scores[best]
+        return (members, student) if reached > least else ({}, None)
+
+    def _spoilt_score(self, runs: Runs, score: Evidence, best: Hashable) -> float:
+        """What is left of the best candidate's score when some of its labels are wrong."""
         rng = np.random.default_rng(derive_seed("committee", len(runs.target)))
         labels, k = runs.labels(best), len(runs.learner.classes)
         wrong: dict[Hashable, Any] = {draw: _with_errors(labels, k, self.tolerance, rng) for draw in range(_DRAWS)}
-        spoilt = replace(runs, adaptations=dict.fromkeys(wrong, runs.adaptations[best]), probabilities=wrong)
-        cost = scores[best] - float(np.mean(list(score.judge(spoilt).scores.values())))
-        room = {name: scores[name] - scores[best] + cost for name in left}
-        found = {name: room[name] for name in sorted(room, key=lambda name: -room[name]) if room[name] > 0}
-        total = sum(found.values())
-        return {name: own / total for name, own in found.items()} if len(found) > 1 else {}
-
-    def model(self, runs: Runs, members: Mapping[Any, float]) -> AveragedLearner:
-        """The mean of what the members' models say."""
-        return AveragedLearner(tuple(runs.adaptations[name].learner for name in members), tuple(members.values()))
+        return float(np.mean(list(score.judge(_as_said(runs, best, wrong)).scores.values())))
 
     def in_words(self, members: Mapping[Any, float]) -> str:
         """Part of a sentence.
 
         >>> Committee(0.03).in_words({"GOAT": 0.75, "CoVi": 0.25})
-        'GOAT (75 %) and CoVi (25 %) answer together: they differ by less than 3 % wrong labels'
+        'GOAT (75 %) and CoVi (25 %) teach one model together: they differ by less than 3 % wrong labels'
         """
         *most, last = [f"{name} ({100 * weight:.0f} %)" for name, weight in members.items()]
         return (
-            f"{', '.join(most)} and {last} answer together: they differ by less than {100 * self.tolerance:g} % "
-            "wrong labels"
+            f"{', '.join(most)} and {last} teach one model together: they differ by less than "
+            f"{100 * self.tolerance:g} % wrong labels"
         )
+
+
+def _as_said(runs: Runs, best: Hashable, probabilities: dict[Hashable, Any]) -> Runs:
+    """Other answers about the same rows, to be judged as those of candidates are."""
+    return replace(runs, adaptations=dict.fromkeys(probabilities, runs.adaptations[best]), probabilities=probabilities)
 
 
 def _with_errors(labels: NDArray[np.int64], k: int, share: float, rng: np.random.Generator) -> NDArray[np.float64]:

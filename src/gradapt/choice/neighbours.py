@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -78,21 +78,20 @@ class NeighbourInformation:
             raise InputError(f"max_rows must be at least 2, got {self.max_rows!r}")
 
     def judge(self, runs: Runs) -> Judgement:
-        space = _Space.of(runs, self.feature_space)
-        points, rows, weights = self._distinct(space.domains[-1], self.max_rows)
-        around = nearest_neighbours(self._scaled(points), self.n_neighbours)
+        seen = self._neighbourhood(runs)
         k = len(runs.learner.classes)
-        labels = {name: runs.labels(name)[rows] for name in runs.names}
-        own = {name: shared_information(said, said[around], k, weights) for name, said in labels.items()}
-        if self.with_source:
-            own = self._with_source(runs, space, points, labels, own, weights)
-        drawn = f" of {len(runs.target):,}" if len(rows) < len(runs.target) else ""
+        found = {}
+        for name in runs.names:
+            said = runs.labels(name)[seen.rows]
+            own = shared_information(said, said[seen.around], k, seen.weights)
+            found[name] = seen.held_against_source(said, own, k) if self.with_source else own
+        drawn = f" of {len(runs.target):,}" if len(seen.rows) < len(runs.target) else ""
         more = ", with those in the source" if self.with_source else ""
         words = (
-            f"information (nats) between the label of a target row and those of its {around.shape[1]} nearest "
-            f"neighbours{space.words}{more}, on {len(rows):,}{drawn} rows"
+            f"information (nats) between the label of a target row and those of its {seen.around.shape[1]} nearest "
+            f"neighbours{seen.words}{more}, on {len(seen.rows):,}{drawn} rows"
         )
-        return Judgement(own, weights, words, rows)
+        return Judgement(found, seen.weights, words, seen.rows)
 
     def along(self, runs: Runs) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Rows of the target, and labels of their nearest neighbours in the domain before it.
@@ -100,22 +99,23 @@ class NeighbourInformation:
         The source has its own labels; in a given domain each row has the one that most of its neighbours in the domain
         before have.
         """
-        space = _Space.of(runs, self.feature_space)
-        points, rows, _ = self._distinct(space.domains[-1], self.max_rows)
-        there, chosen, _ = self._distinct(space.domains[0], points.shape[0])
-        return rows, self._along(space, points, there, runs.sequence.source.codes(runs.learner.classes)[chosen])
+        seen = replace(self, with_source=True)._neighbourhood(runs)
+        return seen.rows, seen.witnesses[-1]
 
-    def _with_source(
-        self,
-        runs: Runs,
-        space: _Space,
-        points: Any,
-        labels: dict[Any, NDArray[np.int64]],
-        own: dict[Any, NDArray[np.float64]],
-        weights: NDArray[np.float64],
-    ) -> dict[Any, NDArray[np.float64]]:
-        """The same, held against the labelled source."""
-        k = len(runs.learner.classes)
+    def _neighbourhood(self, runs: Runs) -> _Neighbourhood:
+        """What does not depend on any candidate, looked for once."""
+        if self not in runs.looked_up:
+            runs.looked_up[self] = self._looked_for(runs)
+        found: _Neighbourhood = runs.looked_up[self]
+        return found
+
+    def _looked_for(self, runs: Runs) -> _Neighbourhood:
+        space, k = _Space.of(runs, self.feature_space), len(runs.learner.classes)
+        points, rows, weights = self._distinct(space.domains[-1], self.max_rows)
+        around = nearest_neighbours(self._scaled(points), self.n_neighbours)
+        seen = _Neighbourhood(rows, weights, around, space.words)
+        if not self.with_source:
+            return seen
         # As many rows as of the target: neighbours are nearer where there are more of them.
         there, chosen, mass = self._distinct(space.domains[0], points.shape[0])
         codes = runs.sequence.source.codes(runs.learner.classes)
@@ -125,22 +125,11 @@ class NeighbourInformation:
         most = float(np.average(shared_information(codes, within, k, mass), weights=mass))
         witnesses = [self._across(points, there, codes)]
         if len(space.domains) > 2:
-            witnesses.append(self._along(space, points, there, codes))
-        found = {}
-        for name, said in labels.items():
-            information = float(np.average(own[name], weights=weights))
-            factor = 1.0 if information <= most else max(most, 0.0) / information
-            factor *= 1.0 - total_variation(class_shares(said, k, weights), known)
-            told = [named_information(said, around, k, weights) for around in witnesses]
-            found[name] = factor * own[name] + np.mean(told, axis=0)
-        return found
-
-    def _along(self, space: _Space, points: Any, there: Any, codes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Labels of each point's neighbours in the domain before it, from the source ``there`` on."""
-        for given in space.domains[1:-1]:
-            nearer = self._distinct(given, points.shape[0])[0]
-            there, codes = nearer, most_frequent(self._across(nearer, there, codes))
-        return self._across(points, there, codes)
+            for given in space.domains[1:-1]:
+                nearer = self._distinct(given, points.shape[0])[0]
+                there, codes = nearer, most_frequent(self._across(nearer, there, codes))
+            witnesses.append(self._across(points, there, codes))
+        return replace(seen, most=most, shares=known, witnesses=tuple(witnesses))
 
     def _across(self, points: Any, among: Any, codes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Labels of each point's nearest neighbours in another domain."""
@@ -159,6 +148,37 @@ class NeighbourInformation:
 
     def _scaled(self, points: Any) -> Any:
         return standardised(points) if self.own_scale else points
+
+
+@dataclass(frozen=True, eq=False)
+class _Neighbourhood:
+    """Judged rows of the target, their weights, and their neighbours; then what the labelled source knows.
+
+    Attributes
+    ----------
+    most : float
+        Information between the true labels of the source and their neighbours.
+    shares : array
+        Class proportions of the source.
+    witnesses : tuple of int arrays
+        Labels of the nearest neighbours in the source, and those that came along the given domains, where there are.
+    """
+
+    rows: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    around: NDArray[np.int64]
+    words: str
+    most: float = 0.0
+    shares: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    witnesses: tuple[NDArray[np.int64], ...] = ()
+
+    def held_against_source(self, said: NDArray[np.int64], own: NDArray[np.float64], k: int) -> NDArray[np.float64]:
+        """Information about neighbours in the target, as far as the labelled source bears it out."""
+        information = float(np.average(own, weights=self.weights))
+        factor = 1.0 if information <= self.most else max(self.most, 0.0) / information
+        factor *= 1.0 - total_variation(class_shares(said, k, self.weights), self.shares)
+        told = [named_information(said, around, k, self.weights) for around in self.witnesses]
+        return np.asarray(factor * own + np.mean(told, axis=0))
 
 
 @dataclass(frozen=True, eq=False)

@@ -88,6 +88,8 @@ class Runs:
     workspace: Workspace = field(default_factory=Workspace)
     steps: dict[Hashable, list[tuple[StepRecord, Learner]]] = field(default_factory=dict, repr=False)
     isometries: dict[Any, Isometry] = field(default_factory=dict, repr=False)
+    # What an evidence found that no candidate changes, by the evidence.
+    looked_up: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     def labels(self, name: Hashable) -> NDArray[np.int64]:
         """The class numbers that a candidate gives to the rows."""

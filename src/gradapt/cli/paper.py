@@ -24,7 +24,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="rotated-mnist, color-mnist, portraits, covtype, or all: GST and GOAT on the benchmarks. uda: one-off "
         "baselines and floors. covi: GST, CoVi, GOAT; covi-parts: what helps CoVi. encoders, plans: ablations. "
         "selection: the number of generated domains chosen without labels. frontier: very different "
-        "methods and a choice among them without labels. vae: generated digits, a picture",
+        "methods and a choice among them without labels. vae: generated digits, a picture. report: runs nothing, but "
+        "makes docs/results.md, its picture and every marked figure of the pages of a checkout from its results/",
     )
     parser.add_argument(
         "--preset",
@@ -58,10 +59,16 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output", default="runs/tables", help="folder for CSV, JSON, Markdown and pictures [%(default)s]"
     )
+    parser.add_argument("--root", default=".", metavar="FOLDER", help="of report: the checkout [the current folder]")
+    parser.add_argument(
+        "--check", action="store_true", help="of report: write nothing, name files that would change, and end with 1"
+    )
 
 
 def run(chosen: argparse.Namespace, fail: Fail) -> int:
     """Run what is missing, print and write."""
+    if "report" in chosen.tables:
+        return _report(chosen, fail)
     from gradapt.paper import Launch, Options, run_tables
 
     engine = engine_of(chosen, on_cpu=chosen.device == "cpu")
@@ -73,3 +80,15 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
         output=chosen.output,
     )
     return 0
+
+
+def _report(chosen: argparse.Namespace, fail: Fail) -> int:
+    """The page of results from the records."""
+    if len(chosen.tables) > 1:
+        fail(f"report stands alone, got {' '.join(chosen.tables)}")
+    from gradapt.paper.regenerate import regenerate
+
+    changed = regenerate(chosen.root, check=chosen.check)
+    verb = "would change" if chosen.check else "written"
+    print("\n".join(f"{verb}: {path}" for path in changed) or "everything is as the records say")
+    return 1 if chosen.check and changed else 0

@@ -132,8 +132,9 @@ class Interpolated:
         """The chosen rows themselves."""
         if is_tensor(self.x0):
             start = self.x0.index_select(0, self.rows.index_select(0, rows))
-            end = self.x1.index_select(0, self.cols.index_select(0, rows))
-            return start.mul_(1.0 - self.position).add_(end, alpha=self.position)
+            if self.position == 0.0:
+                return start
+            return start.lerp_(self.x1.index_select(0, self.cols.index_select(0, rows)), self.position)
         return (1.0 - self.position) * self.x0[self.rows[rows]] + self.position * self.x1[self.cols[rows]]
 
     def whole(self) -> Any:
@@ -144,7 +145,21 @@ class Interpolated:
             return self.take(_index_on(self.x0, np.arange(len(self))))
         return self.take(slice(None))
 
-    def select(self, rows: NDArray[Any]) -> Interpolated:
+    def with_rows(self, rows: Any, cols: Any) -> Interpolated:
+        """Other pairs of the same samples."""
+        return Interpolated(self.x0, self.x1, rows, cols, self.position)
+
+    def put(self, out: Any) -> None:
+        """Form all rows where there is room for them: in a tensor of any shape with a row for each."""
+        import torch  # only where there are tensors already
+
+        start = self.x0.index_select(0, self.rows).view(out.shape)
+        if self.position == 0.0:
+            out.copy_(start)
+        else:
+            torch.lerp(start, self.x1.index_select(0, self.cols).view(out.shape), self.position, out=out)
+
+    def select(self, rows: Any) -> Interpolated:
         """The chosen rows, still to be formed."""
         chosen = _index_on(self.x0, rows) if is_tensor(self.x0) else rows
         return Interpolated(self.x0, self.x1, self.rows[chosen], self.cols[chosen], self.position)

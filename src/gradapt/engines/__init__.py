@@ -3,7 +3,7 @@
 `launch` runs cells and keeps their records in one store; an `Engine` runs batches of anything.
 """
 
-from gradapt.engines.engine import Batch, Engine, Failure, Outcome, Workload
+from gradapt.engines.engine import Batch, Bundle, Engine, Failure, Outcome, Workload
 from gradapt.engines.engine_words import ENGINES, engine_from_word
 from gradapt.engines.interrupts import interruptible
 from gradapt.engines.launching import Finished, OnCell, Record, launch
@@ -16,6 +16,7 @@ from gradapt.engines.store import Store
 __all__ = [
     "ENGINES",
     "Batch",
+    "Bundle",
     "Engine",
     "FailedCell",
     "Failure",

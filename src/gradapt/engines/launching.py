@@ -13,7 +13,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from gradapt.engines.engine import Batch, Engine, Failure, Workload
+from gradapt.engines.engine import Batch, Bundle, Engine, Failure, Outcome, Workload
 from gradapt.engines.run_log import RunLog
 from gradapt.engines.serial import Serial
 from gradapt.engines.store import LEASE_SECONDS, Cell, Store, new_owner
@@ -67,6 +67,7 @@ def launch(
     *,
     on_cell: OnCell | None = None,
     command: str = "",
+    together: bool = False,
 ) -> Finished:
     """Run every cell that the store does not hold yet; a cell that fails does not hold up the others.
 
@@ -83,6 +84,8 @@ def launch(
         For progress displays; also called for cells that another run finishes meanwhile.
     command : str
         What is being run, for ``gradapt runs``.
+    together : bool
+        Hand the cells of a group to ``run`` at once, as a `Bundle`, whose value is an outcome for each.
     """
     engine = engine or Serial()
     finished = store.finished(cells)
@@ -96,9 +99,9 @@ def launch(
         _owner(store) as owner,
         RunLog(store, owner).started(command, engine.words, cells, len(finished)) as log,
     ):
-        todo = _Todo(store, owner, workload, on_cell, missing)
+        todo = _Todo(store, owner, workload, on_cell, missing, together)
         with closing(engine.run(todo.batches())) as outcomes:  # type: ignore[type-var]
-            for outcome in outcomes:
+            for outcome in _each(outcomes):
                 if outcome.failure is not None:
                     failures[outcome.task] = outcome.failure
                     store.fail(outcome.task, outcome.failure)
@@ -119,6 +122,7 @@ class _Todo:
     workload: Workload
     on_cell: OnCell | None
     waiting: set[Any]
+    together: bool
 
     def batches(self) -> Iterator[Batch | None]:
         """Groups that nobody else has claimed, until every cell is finished, by us or by others."""
@@ -130,7 +134,7 @@ class _Todo:
                 if mine:
                     claimed = True
                     self.waiting -= set(mine)
-                    yield Batch(self.workload, tuple(mine))
+                    yield Batch(self.workload, (Bundle(tuple(mine)),) if self.together else tuple(mine))
             self._look()
             if self.waiting and not claimed:
                 if not patient and self.on_cell is not None:
@@ -147,6 +151,15 @@ class _Todo:
         for cell, result in self.store.results(self.waiting).items():
             self.waiting.discard(cell)
             self.tell(cell, result)
+
+
+def _each(outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
+    """Outcomes of single cells."""
+    for outcome in outcomes:
+        if isinstance(outcome.task, Bundle):
+            yield from outcome.task.each(outcome)
+        else:
+            yield outcome
 
 
 def _grouped(cells: Iterable[Cell]) -> dict[Hashable, list[Cell]]:

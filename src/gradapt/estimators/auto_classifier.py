@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradapt.choice import Choice, Chosen, Committee, standard_candidates
+from gradapt.choice.standard import MIXUP
 from gradapt.estimators.adapted import AdaptedClassifier
 from gradapt.methods import Method, OnStep
 from gradapt.trust import Gate
@@ -70,4 +71,4 @@ class AutoAdaptedClassifier(AdaptedClassifier):
         networks = hasattr(self.estimator, "make_learner")
         candidates = standard_candidates(networks=networks, max_samples=self.max_samples)
         # A network that is trained again comes out otherwise; most other classifiers do not.
-        return Chosen(candidates, committee=Committee() if networks else None)
+        return Chosen(candidates, committee=Committee(mixup=MIXUP) if networks else None)

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from gradapt.errors import InputError
+from gradapt.learners.torch_lessons import Lesson
 from gradapt.learners.torch_pool import TrainerPool
-from gradapt.learners.torch_samples import Stored, as_rows, as_tensor, dtype_of, encode, formed, logits
-from gradapt.learners.torch_training import Recipe, Trainer, seeded
+from gradapt.learners.torch_samples import Stored, as_rows, as_tensor, dtype_of, encode, logits
+from gradapt.learners.torch_training import Recipe, seeded
 from gradapt.networks import INPUT, split
 from gradapt.seeds import derive_seed
 
@@ -105,7 +106,7 @@ class TorchLearner:
 
     def place(self, samples: Any) -> Any:
         """On the device, and formed where they lie on a geodesic and there is room for them."""
-        rows = formed(as_rows(samples, self.device, dtype_of(self.trained)))
+        rows = self.trainers.placed(as_rows(samples, self.device, dtype_of(self.trained)))
         return rows.values if isinstance(rows, Stored) else rows
 
     def encode(self, samples: Any) -> Tensor:
@@ -138,14 +139,14 @@ class TorchLearner:
         self, module: nn.Module, recipe: Recipe, purpose: str, samples: Any, labels: Any, weights: Any
     ) -> nn.Module:
         """A copy of the module, trained on; what is captured for one training serves the next of its kind."""
-        trainer = self.trainers.get(recipe, module, lambda own: Trainer(own, recipe, n_classes=len(self.classes)))
-        rows = formed(as_rows(samples, self.device, dtype_of(module)))
+        rows = self.trainers.placed(as_rows(samples, self.device, dtype_of(module)))
         codes = torch.as_tensor(np.ascontiguousarray(labels), device=self.device)
         codes = codes.to(dtype_of(module) if codes.ndim == 2 else torch.int64)
         shares = None if weights is None else torch.as_tensor(weights, dtype=dtype_of(module), device=self.device)
         seed = derive_seed(self.seed, "fit") if purpose == "fit" else derive_seed(self.seed, "refit", self.step)
-        trainer.train(rows, torch.arange(len(rows), device=self.device), codes, shares, seed=seed)
-        return deepcopy(trainer.module)
+        everything = torch.arange(len(rows), device=self.device)
+        lesson = Lesson(rows, everything, codes, shares, seed, recipe.epochs)
+        return self.trainers.trained(module, recipe, lesson, len(self.classes))
 
     def _is_all_head(self) -> bool:
         """Whether nothing is in front of the head, not even a flattening of images."""

@@ -36,6 +36,10 @@ class Samples(Protocol):
         """The chosen rows as one tensor."""
         ...
 
+    def select(self, rows: Tensor) -> Interpolated:
+        """The chosen rows, still to be formed."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class Stored:
@@ -56,6 +60,9 @@ class Stored:
 
     def take(self, rows: Tensor) -> Tensor:
         return self.values.index_select(0, rows)
+
+    def select(self, rows: Tensor) -> Interpolated:
+        return Interpolated(self.values, self.values, rows, rows, 0.0)
 
 
 def pick_device(name: str = "auto") -> torch.device:

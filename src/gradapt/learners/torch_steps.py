@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from gradapt.errors import InputError
 
-__all__ = ["OptimiserFactory", "Steps"]
+__all__ = ["OptimiserFactory", "Steps", "random_state", "set_random_state"]
 
 OptimiserFactory = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 # Weights, state of the optimiser for each parameter, state of the random numbers.
@@ -89,11 +89,15 @@ class Steps:
         key = tuple(None if value is None else (value.shape, value.dtype) for value in inputs)
         step = self._graphs.get(key)
         if step is None and len(self._graphs) < _MOST_GRAPHS:
-            step = self._graphs[key] = _CapturedStep(self, inputs)
+            step = self._graphs[key] = _CapturedStep(self, self.inputs_of_capture(inputs))
         if step is None:
             self.take_eagerly(*inputs)
         else:
             step.replay(inputs)
+
+    def inputs_of_capture(self, inputs: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
+        """Tensors that a captured step reads; the inputs of each step are copied there."""
+        return tuple(None if value is None else value.clone() for value in inputs)
 
     def take_eagerly(self, *inputs: Tensor | None) -> None:
         self.optimiser.zero_grad(set_to_none=True)
@@ -144,7 +148,7 @@ class _CapturedStep:
     """One training step as a CUDA graph over fixed input buffers."""
 
     def __init__(self, steps: Steps, inputs: tuple[Tensor | None, ...]) -> None:
-        self.buffers = [None if value is None else value.clone() for value in inputs]
+        self.buffers = inputs
         saved = _snapshot(steps)
         side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         side.wait_stream(torch.cuda.current_stream())
@@ -161,9 +165,22 @@ class _CapturedStep:
 
     def replay(self, inputs: tuple[Tensor | None, ...]) -> None:
         for buffer, value in zip(self.buffers, inputs, strict=True):
-            if buffer is not None and value is not None:
+            if buffer is not None and value is not None and buffer is not value:
                 buffer.copy_(value)
         self.graph.replay()
+
+
+def random_state(device: torch.device) -> Tensor:
+    """State of the random numbers that a device draws."""
+    return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
+
+
+def set_random_state(device: torch.device, state: Tensor) -> None:
+    """Draw on from a state."""
+    if device.type == "cuda":
+        torch.cuda.set_rng_state(state, device)
+    else:
+        torch.set_rng_state(state)
 
 
 def _snapshot(steps: Steps) -> _Saved:
@@ -172,8 +189,7 @@ def _snapshot(steps: Steps) -> _Saved:
         {key: value.clone() for key, value in steps.optimiser.state[p].items()} if p in steps.optimiser.state else {}
         for p in steps.parameters
     ]
-    on_gpu = steps.device.type == "cuda"
-    return weights, states, torch.cuda.get_rng_state(steps.device) if on_gpu else torch.get_rng_state()
+    return weights, states, random_state(steps.device)
 
 
 @torch.no_grad()
@@ -183,10 +199,7 @@ def _put_back(steps: Steps, saved: _Saved) -> None:
     Dropout goes on as if nothing had been drawn, so that a training does not depend on what was captured before it.
     """
     weights, states, drawn = saved
-    if steps.device.type == "cuda":
-        torch.cuda.set_rng_state(drawn, steps.device)
-    else:
-        torch.set_rng_state(drawn)
+    set_random_state(steps.device, drawn)
     for name, value in steps.module.state_dict().items():
         value.copy_(weights[name])
     for parameter, state in zip(steps.parameters, states, strict=True):

@@ -13,10 +13,11 @@ import torch
 from torch import Tensor, nn
 
 from gradapt.errors import InputError
+from gradapt.learners.torch_lessons import Lesson, batches_of
 from gradapt.learners.torch_mixup import mixed
 from gradapt.learners.torch_samples import Samples, dtype_of
 from gradapt.learners.torch_steps import OptimiserFactory, Steps
-from gradapt.learners.torch_stopping import EarlyStopping, Stopper, loss_of
+from gradapt.learners.torch_stopping import EarlyStopping, loss_of
 from gradapt.seeds import derive_seed
 
 __all__ = ["Adam", "EarlyStopping", "OptimiserFactory", "Recipe", "Trainer", "seeded"]
@@ -141,22 +142,19 @@ class Trainer:
         epochs : int, optional
             Other than the recipe's.
         """
+        return self.learn(
+            Lesson(samples, rows, labels, weights, seed, self.recipe.epochs if epochs is None else epochs)
+        )
+
+    def learn(self, lesson: Lesson) -> int:
+        """Train on a lesson; returns the number of epochs."""
         self.steps.begin()
-        if weights is not None:
-            weights = weights * (len(weights) / weights.sum())
-        n_epochs = self.recipe.epochs if epochs is None else epochs
-        # Orders come from the CPU, so that they are the same on every device.
-        order = torch.Generator().manual_seed(seed)
-        with seeded(seed, self.device):
-            stopper = Stopper.of(self.recipe.early_stopping, len(rows), order, self.device)
-            for epoch in range(1, n_epochs + 1):
+        n_epochs = 0
+        with seeded(lesson.seed, self.device):
+            for places in lesson.passes(self.module, self.recipe.early_stopping):
+                n_epochs += 1
                 self.module.train()
-                places = stopper.shuffled(order)
-                mixtures = self._mixtures(len(places), derive_seed(seed, "mixup", epoch))
-                self._epoch(samples, rows, labels, weights, places, mixtures)
-                if stopper.should_stop(self.module, samples, rows, labels, weights):
-                    return epoch
-            stopper.restore(self.module)
+                self._epoch(lesson, places, self._mixtures(len(places), derive_seed(lesson.seed, "mixup", n_epochs)))
         return n_epochs
 
     def _mixtures(self, n: int, seed: int) -> Tensor | None:
@@ -166,24 +164,11 @@ class Trainer:
         shares = np.random.default_rng(seed).beta(self.recipe.mixup, self.recipe.mixup, n)
         return torch.from_numpy(shares).to(self.device, dtype_of(self.module))
 
-    def _epoch(
-        self,
-        samples: Samples,
-        rows: Tensor,
-        labels: Tensor,
-        weights: Tensor | None,
-        places: Tensor,
-        mixtures: Tensor | None,
-    ) -> None:
-        size = self.recipe.batch_size or len(places)
-        places = places.to(self.device)
-        chosen, targets = rows.index_select(0, places), labels.index_select(0, places)
-        shares = None if weights is None else weights.index_select(0, places)
-        for start in range(0, len(places), size):
-            part = slice(start, start + size)
-            if len(chosen[part]) == 1 and len(places) > 1:
-                continue  # BatchNorm cannot learn from a single sample
-            batch = samples.take(chosen[part]), targets[part], None if shares is None else shares[part]
+    def _epoch(self, lesson: Lesson, places: Tensor, mixtures: Tensor | None) -> None:
+        chosen, targets = lesson.rows.index_select(0, places), lesson.labels.index_select(0, places)
+        shares = None if lesson.weights is None else lesson.weights.index_select(0, places)
+        for part in batches_of(len(places), self.recipe.batch_size):
+            batch = lesson.samples.take(chosen[part]), targets[part], None if shares is None else shares[part]
             self.steps.take(*(batch if mixtures is None else mixed(*batch, mixtures[part], self.n_classes)))
 
     def _loss(self, batch: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:

@@ -20,7 +20,7 @@ from gradapt.methods.held_out import held_out
 from gradapt.methods.pseudo_labels import PseudoLabels, pseudo_label
 from gradapt.paths import Coupled, PathStep, Transport, Workspace
 
-__all__ = ["CarriedLabels", "Relabelling"]
+__all__ = ["CarriedLabels", "Relabelling", "trained_on"]
 
 
 @dataclass(frozen=True)
@@ -159,18 +159,8 @@ class CarriedLabels:
     def _trained(self, learner: Learner, source: LabelledDomain, target: Domain, labels: PseudoLabels) -> Learner:
         """A new model of the labelled target samples, perhaps with the source."""
         rows = np.flatnonzero(labels.kept)
-        arrived = target.take(rows)
-        domains: list[Domain] = [arrived]
-        codes = [labels.labels[rows]]
-        if self.joint:
-            domains, codes = [source, arrived], [source.codes(learner.classes), *codes]
-        samples = domains[0].samples if len(domains) == 1 else stack_rows([domain.samples for domain in domains])
-        weights = _weights(domains) if learner.takes_weights else None
-        if self.mixup is None:
-            return learner.fit(samples, np.concatenate(codes), weights)
-        if not isinstance(learner, MixingLearner):
-            raise InputError(f"a {type(learner).__name__} cannot train on mixtures; leave mixup out")
-        return learner.fit_mixed(samples, np.concatenate(codes), weights, self.mixup)
+        first = source if self.joint else None
+        return trained_on(learner, target.take(rows), labels.labels[rows], source=first, mixup=self.mixup)
 
     def _relabelled(self, student: Learner, target: Domain, labels: PseudoLabels) -> PseudoLabels:
         """The model's labels where it is surest, those carried elsewhere."""
@@ -178,6 +168,40 @@ class CarriedLabels:
         own = pseudo_label(student, target.samples, drop_fraction=1.0 - share)
         mixed = np.where(own.kept, own.labels, labels.labels)
         return PseudoLabels(mixed, own.shares, own.confidence, own.kept | labels.kept)
+
+
+def trained_on(
+    learner: Learner,
+    target: Domain,
+    codes: NDArray[np.int64],
+    *,
+    source: LabelledDomain | None = None,
+    mixup: float | None = None,
+) -> Learner:
+    """A new model of labelled target samples, with the source and its labels where that is given.
+
+    Parameters
+    ----------
+    learner : Learner
+        What is trained anew.
+    target : Domain
+    codes : int array
+        Labels of the target's samples, as numbers of the learner's classes.
+    source : LabelledDomain, optional
+    mixup : float, optional
+        As for `CarriedLabels`.
+    """
+    domains: list[Domain] = [target]
+    said = [codes]
+    if source is not None:
+        domains, said = [source, target], [source.codes(learner.classes), codes]
+    samples = target.samples if source is None else stack_rows([domain.samples for domain in domains])
+    weights = _weights(domains) if learner.takes_weights else None
+    if mixup is None:
+        return learner.fit(samples, np.concatenate(said), weights)
+    if not isinstance(learner, MixingLearner):
+        raise InputError(f"a {type(learner).__name__} cannot train on mixtures; leave mixup out")
+    return learner.fit_mixed(samples, np.concatenate(said), weights, mixup)
 
 
 def _weights(domains: list[Domain]) -> NDArray[np.float64] | None:

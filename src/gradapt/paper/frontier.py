@@ -129,7 +129,7 @@ class FrontierRun:
             since[0] = time.perf_counter()
 
         candidates = frontier_candidates(cell, chosen, self.known)
-        method = Chosen(candidates, committee=Committee(), run_all=True, on_candidate=note)
+        method = Chosen(candidates, committee=Committee(mixup=MIXUP), run_all=True, on_candidate=note)
         adaptation = method.adapt(learner, sequence, None, workspace)
         choice: Choice = adaptation.choice
         self.found["seconds_chosen"] = time.perf_counter() - since[0]

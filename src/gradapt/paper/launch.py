@@ -6,16 +6,29 @@ import platform
 import sys
 import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from gradapt import __version__
-from gradapt.engines import Engine, OnCell, Processes, Record, Store, engine_from_word, launch
+from gradapt.engines import (
+    Bundle,
+    Engine,
+    Failure,
+    OnCell,
+    Outcome,
+    Processes,
+    Record,
+    Store,
+    engine_from_word,
+    launch,
+)
 from gradapt.errors import InputError, SolverError
 from gradapt.paper.cells import Cell
 from gradapt.paper.gpu_sharing import shared_gpu
+from gradapt.paper.presets import FRONTIER
 
 __all__ = ["DEFAULT_STORE", "CellWork", "Launch", "provenance_of", "run_cells"]
 
@@ -37,6 +50,9 @@ class Launch:
         One of `gradapt.engines`.
     command : str
         What is being run, for ``gradapt runs``.
+    together : bool or None
+        Whether the cells of a group run together, their trainings in lockstep; None: on a GPU. Their numbers are
+        those of cells that run alone up to rounding.
     """
 
     device: str = "auto"
@@ -44,6 +60,7 @@ class Launch:
     store: str | Path = DEFAULT_STORE
     engine: Engine | None = None
     command: str = ""
+    together: bool | None = None
 
     def __post_init__(self) -> None:
         if self.jobs < 1:
@@ -59,6 +76,7 @@ def run_cells(
     engine: Engine | None = None,
     on_cell: OnCell | None = None,
     command: str = "",
+    together: bool | None = None,
 ) -> int:
     """Run every cell that the store does not hold yet; returns how many were run.
 
@@ -66,8 +84,8 @@ def run_cells(
     ----------
     cells : sequence of Cell
     store : Store
-        Each finished cell becomes one record at once, so that an interrupted run goes on
-        where it was.
+        Finished cells become records at once, those that run together when all of them are
+        finished, so that an interrupted run goes on where it was.
     device : str
         ``"auto"``, ``"cpu"`` or ``"cuda"``.
     jobs : int
@@ -78,24 +96,25 @@ def run_cells(
         For progress displays.
     command : str
         What is being run, for ``gradapt runs``.
+    together : bool, optional
+        As in `Launch`.
     """
+    import torch
+
     if jobs < 1:
         raise InputError(f"jobs must be at least 1, got {jobs!r}")
     chosen = engine or engine_from_word(None, jobs)
     work = CellWork(device, chosen.sharing)
-    with _shared(device, chosen):
-        finished = launch(cells, work, store, chosen, on_cell=on_cell, command=command)
+    on_gpu = device != "cpu" and torch.cuda.is_available()
+    several = isinstance(chosen, Processes) and chosen.workers > 1
+    # What lets several processes of this machine use one GPU side by side.
+    with shared_gpu() if on_gpu and several else nullcontext():
+        # Candidates of the frontier are too different to train together, and too large to wait for each other.
+        alike = on_gpu and not any(cell.study == FRONTIER for cell in cells)
+        crowd = alike if together is None else together
+        finished = launch(cells, work, store, chosen, on_cell=on_cell, command=command, together=crowd)
     finished.raise_failed()
     return finished.n_run
-
-
-def _shared(device: str, engine: Engine) -> AbstractContextManager[Any]:
-    """What lets several processes of this machine use one GPU side by side."""
-    if not isinstance(engine, Processes) or engine.workers == 1:
-        return nullcontext()
-    from gradapt.learners.torch_samples import pick_device
-
-    return nullcontext() if pick_device(device).type == "cpu" else shared_gpu()
 
 
 @dataclass(frozen=True)
@@ -112,40 +131,64 @@ class CellWork:
     device: str = "auto"
     sharing: int = 1
 
-    def prepare(self, tasks: tuple[Cell, ...], scratch: dict[str, Any]) -> Any:
+    def prepare(self, tasks: tuple[Cell | Bundle, ...], scratch: dict[str, Any]) -> Any:
         """The bench of a group, with the data and source models that its cells need."""
         from gradapt.learners.torch_pool import TrainerPool
         from gradapt.learners.torch_samples import pick_device
         from gradapt.paper.bench import Bench
 
-        table, preset, study, seed, n_samples = tasks[0].group
+        cells = [cell for task in tasks for cell in (task.tasks if isinstance(task, Bundle) else (task,))]
+        table, preset, study, seed, n_samples = cells[0].group
         # Trainers of another table only hold memory.
         own = f"{table} {preset} {study}"
         for name in [name for name in scratch if name != own]:
             del scratch[name]
         pool = scratch.setdefault(own, TrainerPool())
         bench = Bench(table, preset, seed, pick_device(self.device), n_samples, pool, study, jobs=self.sharing)
-        bench.prepare(tasks)
+        bench.prepare(cells)
         return bench
 
-    def run(self, shared: Any, task: Cell) -> Record:
-        """The record of one cell."""
+    def run(self, shared: Any, task: Cell | Bundle) -> Record | list[Outcome]:
+        """The record of one cell, or what came of each cell of a bundle."""
         import torch
 
         place = shared.device
         torch.set_float32_matmul_precision("high" if shared.settings.tf32 else "highest")
-        started = time.perf_counter()
         if place.type == "cuda":
             torch.cuda.reset_peak_memory_stats(place)
+        started = time.perf_counter()
+        if isinstance(task, Cell):
+            result = self._attempted(shared, task)
+            return _record(shared, result, time.perf_counter() - started)
+        tasks = [partial(self._attempted, shared, cell) for cell in task.tasks]
+        found = list(shared.trainers.together(tasks))
+        # Nobody can say which of the cells that ran together took how much of the time.
+        seconds = (time.perf_counter() - started) / len(tasks)
+        return [
+            Outcome(task.tasks[number], failure=Failure.of(error))
+            if error is not None
+            else Outcome(task.tasks[number], _record(shared, result, seconds, len(tasks)))
+            for number, result, error in found
+        ]
+
+    def _attempted(self, bench: Any, cell: Cell) -> dict[str, Any]:
+        import torch
+
         try:
-            result = shared.run(task)
+            result: dict[str, Any] = bench.run(cell)
         except torch.OutOfMemoryError:
             remedy = "use --samples or another device"
             if self.sharing > 1:
                 remedy = f"use fewer than {self.sharing} --jobs, or leave the device to this run alone"
-            raise SolverError(f"the memory of {place} is full; {remedy}") from None
-        seconds = time.perf_counter() - started
-        return Record(result, provenance_of(place, asdict(shared.settings)), seconds, _peak_bytes(place))
+            raise SolverError(f"the memory of {bench.device} is full; {remedy}") from None
+        return result
+
+
+def _record(bench: Any, result: dict[str, Any], seconds: float, together: int = 1) -> Record:
+    provenance = provenance_of(bench.device, asdict(bench.settings))
+    if together > 1:
+        provenance["cells_together"] = together
+    return Record(result, provenance, seconds, _peak_bytes(bench.device))
 
 
 def provenance_of(device: Any, settings: dict[str, Any]) -> dict[str, Any]:

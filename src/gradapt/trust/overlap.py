@@ -165,19 +165,22 @@ def _scores(
 ) -> NDArray[np.float64]:
     """For each row the probability of the second domain, by those trees whose bootstrap sample misses the row."""
     rng = np.random.default_rng(derive_seed(seed, "overlap trees"))
-    rows, weights = np.ascontiguousarray(np.clip(x, -_LARGEST, _LARGEST), dtype=np.float32), mass * len(side)
+    rows = np.ascontiguousarray(np.clip(x, -_LARGEST, _LARGEST), dtype=np.float32)
+    shares = None if np.ptp(mass) == 0 else mass / mass.sum()
     said, asked = np.zeros(len(side)), np.zeros(len(side))
     # Tree by tree: scikit-learn's forest spends most of its time on small samples checking its input again.
     for _ in range(_N_TREES):
-        drawn = np.bincount(rng.integers(len(side), size=len(side)), minlength=len(side))
+        # A row is drawn as often as it weighs: each tree sees another sample of the weighted domains.
+        drawn = np.bincount(rng.choice(len(side), size=len(side), p=shares), minlength=len(side))
         tree = ExtraTreeClassifier(
             min_samples_leaf=_SMALLEST_LEAF, max_features=_COLUMNS_A_SPLIT, random_state=int(rng.integers(2**31))
         )
-        tree.fit(rows, side, weights * drawn, check_input=False)
+        tree.fit(rows, side, drawn.astype(np.float64), check_input=False)
         out = drawn == 0
         said[out] += tree.predict_proba(rows[out], check_input=False)[:, 1]
         asked += out
-    return np.asarray(np.divide(said, asked, out=np.full(len(side), 0.5), where=asked > 0))
+    # A row so heavy that every tree saw it can be judged by none: it counts as told apart.
+    return np.asarray(np.divide(said, asked, out=side.astype(np.float64), where=asked > 0))
 
 
 def _deviation(auc: float, n0: int, n1: int) -> float:

@@ -1,0 +1,140 @@
+"""`Desk`: the batches of all slots of a stack, laid out for an epoch and put together for each step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from gradapt.domains import Interpolated
+from gradapt.learners.torch_stacks import Batches, Stack
+
+__all__ = ["Desk", "Epoch"]
+
+# Bytes that the samples of all slots may take here; with more, each batch is formed where it is read.
+_HELD_BYTES = 2**30
+
+
+@dataclass(frozen=True, eq=False)
+class Epoch:
+    """The batches of one epoch, filled up with zeros to one length.
+
+    Attributes
+    ----------
+    places : int tensor of shape (batches, length)
+        Where each sample of a batch is among those that were put down.
+    labels, weights, there : tensors of shape (batches, length, ...)
+    noises : bool tensors of shape (batches, length, neurons)
+        What each dropout layer keeps.
+    sizes : list of int
+        Samples in each batch.
+    """
+
+    places: Tensor
+    labels: Tensor
+    weights: Tensor
+    there: Tensor
+    noises: list[Tensor]
+    sizes: list[int]
+
+    def tensors(self) -> list[Tensor]:
+        return [self.places, self.labels, self.weights, self.there, *self.noises]
+
+
+class Desk:
+    """Where the slots of a stack find their batches.
+
+    A step takes what it reads from one place for all slots, so that what is to be done for it does not grow with
+    their number; only samples that are too large to lie here are fetched slot by slot.
+
+    Parameters
+    ----------
+    stack : Stack
+    like : Epoch
+        Of the same length, types and neurons as all that will be laid out.
+    """
+
+    def __init__(self, stack: Stack, like: Epoch) -> None:
+        self.stack, self.slots, self.length = stack, stack.slots, like.places.shape[1]
+        self._layers = [value.new_zeros((self.slots, *value.shape)) for value in like.tensors()]
+        self._next = torch.zeros(self.slots, dtype=torch.int64, device=like.places.device)
+        self._slot = torch.arange(self.slots, device=like.places.device)
+        self._samples: list[Interpolated | None] = [None] * self.slots
+        self._held: Tensor | None = None
+        # What is fetched for each slot: rows of both ends, batch by batch.
+        self._left: list[list[tuple[Any, ...]]] = [[] for _ in range(self.slots)]
+        pieces, n_inputs = stack.pieces, stack.n_inputs
+        samples = like.weights.new_zeros((self.slots, pieces, self.length, n_inputs // pieces))
+        steps = [value.new_zeros((self.slots, *value.shape[1:])) for value in like.tensors()[1:]]
+        self.batches = Batches.of([samples, *steps])
+        self._first: dict[int, Batches] = {}
+
+    @property
+    def capacity(self) -> int:
+        """Batches of an epoch that there is room for."""
+        return int(self._layers[0].shape[1])
+
+    def put_down(self, slot: int, samples: Interpolated) -> None:
+        """The samples of a training, in the order that `Epoch.places` counts them."""
+        n_bytes = self.slots * len(samples) * self.stack.n_inputs * self.batches.samples.element_size()
+        if n_bytes > _HELD_BYTES:
+            self._samples[slot] = samples
+            return
+        self._samples[slot] = None
+        if self._held is None or self._held.shape[1] < len(samples):
+            held = self.batches.samples.new_zeros((self.slots, len(samples), self.stack.n_inputs))
+            if self._held is not None:
+                held[:, : self._held.shape[1]] = self._held
+            self._held = held
+        samples.put(self._held[slot, : len(samples)])
+
+    def lay_out(self, slot: int, epoch: Epoch) -> None:
+        """The batches of the slot's next epoch."""
+        n_batches = len(epoch.places)
+        if n_batches > self.capacity:
+            self._layers = [
+                torch.cat([own, own.new_zeros((self.slots, n_batches - own.shape[1], *own.shape[2:]))], dim=1)
+                for own in self._layers
+            ]
+        for layer, value in zip(self._layers, epoch.tensors(), strict=True):
+            layer[slot, :n_batches] = value
+        self._next[slot] = 0
+        samples = self._samples[slot]
+        if samples is not None:
+            places = epoch.places.flatten()[: sum(epoch.sizes)]
+            rows, cols = (torch.split(own[places], epoch.sizes) for own in (samples.rows, samples.cols))
+            self._left[slot] = list(zip(rows, cols, strict=True))[::-1]
+
+    @torch.no_grad()
+    def move(self, start: int, end: int) -> None:
+        """Let one slot go on at the place of another."""
+        for layer in (*self._layers, self._next, *(() if self._held is None else (self._held,))):
+            layer[end] = layer[start]
+        self._samples[end], self._left[end] = self._samples[start], self._left[start]
+
+    def serve(self, members: int, width: int) -> Batches:
+        """The next batch of each member, in the first slots; others up to ``width`` hold what nobody reads."""
+        place = (self._next + self._slot * self.capacity)[:width]
+        firsts = self._of(width)
+        for layer, out in zip(self._layers[1:], firsts.tensors()[1:], strict=True):
+            torch.index_select(layer.flatten(0, 1), 0, place, out=out)
+        if self._held is not None:
+            rows = self._layers[0].flatten(0, 1).index_select(0, place)
+            rows = rows + (self._slot * self._held.shape[1])[:width, None]
+            found = self._held.flatten(0, 1).index_select(0, rows.flatten())
+            firsts.samples.transpose(1, 2).copy_(found.view(width, self.length, self.stack.pieces, -1))
+        for slot in range(members):
+            samples = self._samples[slot]
+            if samples is not None:
+                rows, cols = self._left[slot].pop()
+                samples.with_rows(rows, cols).put(self.batches.samples[slot, :, : len(rows)].transpose(0, 1))
+        self._next.add_(1).clamp_(max=self.capacity - 1)
+        return firsts
+
+    def _of(self, width: int) -> Batches:
+        """The batches of the first slots; always the same tensors, which captured steps read."""
+        if width not in self._first:
+            self._first[width] = self.batches.first(width)
+        return self._first[width]

@@ -1,0 +1,239 @@
+"""`Lockstep`: trainings of one kind, step by step together, each as if it were alone."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from copy import deepcopy
+from dataclasses import dataclass
+from math import prod
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+
+from gradapt.learners.torch_desks import Desk, Epoch
+from gradapt.learners.torch_lessons import Lesson, batches_of
+from gradapt.learners.torch_samples import dtype_of
+from gradapt.learners.torch_stacks import Batches, Stack, plain_layers
+from gradapt.learners.torch_steps import Steps, random_state, set_random_state
+from gradapt.learners.torch_training import Recipe, seeded
+
+__all__ = ["Lockstep", "can_stack", "fitting_slots"]
+
+# Numbers of slots for which a step is captured; others compute some slots that nobody reads.
+_WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+# Bytes of a stack, at most.
+_STACK_BYTES = 2**32
+
+
+def can_stack(module: nn.Module, recipe: Recipe, sample_shape: tuple[int, ...]) -> bool:
+    """Whether trainings of this kind can go in lockstep: plain steps of Adam on batches of vectors.
+
+    >>> can_stack(nn.Linear(4, 2), Recipe(), (4,)), can_stack(nn.Linear(4, 2), Recipe(rho=0.1), (4,))
+    (True, False)
+    """
+    plain = recipe.rho == 0 and recipe.mixup is None and (recipe.batch_size or 0) > 1
+    flattened = any(isinstance(layer, nn.Flatten) for layer in module.modules())
+    vectors = _n_inputs(module) == prod(sample_shape) and (flattened or len(sample_shape) == 1)
+    return plain and vectors and isinstance(recipe.optimiser(list(module.parameters())), torch.optim.Adam)
+
+
+def fitting_slots(module: nn.Module, recipe: Recipe, wanted: int) -> int:
+    """Slots for so many trainings, or as many as there is room for.
+
+    >>> fitting_slots(nn.Linear(4, 2), Recipe(), 10)
+    12
+    """
+    # Weights, gradients and the two moments of each slot, and its batch.
+    own = sum(parameter.nbytes for parameter in module.parameters())
+    batch = 4 * int(recipe.batch_size or 0) * (_n_inputs(module) or 0)
+    most = max(1, _STACK_BYTES // (4 * own + batch))
+    return next((width for width in _WIDTHS if width >= min(wanted, most)), _WIDTHS[-1])
+
+
+def _n_inputs(module: nn.Module) -> int | None:
+    """Features of a sample; None for a network that no stack computes."""
+    layers = plain_layers(module)
+    first = None if layers is None else layers[0][1]
+    return first.in_features if isinstance(first, nn.Linear) else None
+
+
+@dataclass(eq=False)
+class _Member:
+    """One training on its way; its slot is its place among the members."""
+
+    lesson: Lesson
+    passes: Generator[Tensor, None, int]
+    # State of the random numbers that this training alone draws from.
+    drawn: Tensor | None = None
+    # Batches of the epoch that are left.
+    left: int = 0
+
+
+class _StackedSteps(Steps):
+    """Steps of the first slots together; the optimiser has a state for each slot."""
+
+    module: Stack
+
+    def update(self, *inputs: Tensor | None) -> None:
+        gradients = torch.autograd.grad(self.loss(*inputs), self.module.leaves(len(inputs[0])))  # type: ignore[arg-type]
+        self.module.hand_out(gradients)
+        self.optimiser.step()
+
+    def inputs_of_capture(self, inputs: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
+        # They are always the same tensors.
+        return inputs
+
+    @torch.no_grad()
+    def begin_slot(self, slot: int) -> None:
+        """Adam begins with zeros everywhere; captured steps keep pointing to these tensors."""
+        for value in self._states(slot):
+            value.zero_()
+
+    @torch.no_grad()
+    def move(self, start: int, end: int) -> None:
+        """Copy a slot, network and optimiser, to another."""
+        self.module.move(start, end)
+        for value, own in zip(self._states(end), self._states(start), strict=True):
+            value.copy_(own)
+
+    def _states(self, slot: int) -> list[Tensor]:
+        return [value for own in self.module.parameters_of(slot) for value in self.optimiser.state[own].values()]
+
+
+class Lockstep:
+    """Trains networks of one architecture by one recipe, several at a time.
+
+    Each keeps its own samples, labels, weights, order of batches, dropout, number of steps and early stopping, and
+    ends with the weights that `Trainer` would give it alone, up to rounding. One that is done leaves its slot to
+    another, at any step.
+
+    Parameters
+    ----------
+    module : nn.Module
+        A network of the architecture.
+    recipe : Recipe
+        One that `can_stack` takes.
+    slots : int
+        Trainings at a time, at most.
+    capture : bool or None
+        Whether to capture the step; None: on CUDA.
+    """
+
+    def __init__(self, module: nn.Module, recipe: Recipe, slots: int, *, capture: bool | None = None) -> None:
+        self.module, self.recipe = deepcopy(module), recipe
+        self.stack = Stack(module, slots)
+        self.steps = _StackedSteps(self.stack, self._loss, recipe.optimiser, capture=capture)
+        self.members: list[_Member] = []
+        self._desk: Desk | None = None
+
+    @property
+    def room(self) -> int:
+        """How many more trainings can begin."""
+        return self.stack.slots - len(self.members)
+
+    def begin(self, module: nn.Module, lesson: Lesson) -> None:
+        """Let a training begin with the weights of ``module``, which stays as it is."""
+        slot, member = len(self.members), _Member(lesson, lesson.passes(self.module, self.recipe.early_stopping))
+        self.stack.load(slot, module)
+        self.steps.begin_slot(slot)
+        self.members.append(member)
+        self._lay_out(slot, next(member.passes), first=True)
+
+    def advance(self) -> list[tuple[Lesson, nn.Module]]:
+        """Take steps until some training is done; returns each that is with its network."""
+        done: list[tuple[Lesson, nn.Module]] = []
+        while self.members and not done:
+            self._take(min(member.left for member in self.members))
+            # From the end: the last training takes the slot of one that is done.
+            for slot in reversed(range(len(self.members))):
+                member = self.members[slot]
+                if not member.left and (network := self._next_epoch(slot)) is not None:
+                    done.append((member.lesson, network))
+                    self._free(slot)
+        return done
+
+    def _take(self, n_steps: int) -> None:
+        """Steps of every member."""
+        width = self._width(len(self.members))
+        for _ in range(n_steps):
+            self.steps.take(*self.desk.serve(len(self.members), width).tensors())
+        for member in self.members:
+            member.left -= n_steps
+
+    def _next_epoch(self, slot: int) -> nn.Module | None:
+        """Lay out the next epoch of a training; its network where there is none."""
+        member = self.members[slot]
+        self.stack.unload(slot, self.module)
+        places = next(member.passes, None)
+        if places is None:
+            return deepcopy(self.module)
+        self._lay_out(slot, places)
+        return None
+
+    def _free(self, slot: int) -> None:
+        last = self.members.pop()
+        if slot < len(self.members):
+            self.members[slot] = last
+            self.steps.move(len(self.members), slot)
+            self.desk.move(len(self.members), slot)
+
+    def _lay_out(self, slot: int, places: Tensor, *, first: bool = False) -> None:
+        """The batches of an epoch, for the slot to read."""
+        member = self.members[slot]
+        lesson, dtype = member.lesson, dtype_of(self.module)
+        parts = batches_of(len(places), self.recipe.batch_size)
+        sizes = [part.stop - part.start for part in parts]
+        places = places[: parts[-1].stop]
+        ones = torch.ones(len(places), dtype=dtype, device=places.device)
+        there = self._filled_up(ones, len(parts))
+        weights = ones if lesson.weights is None else lesson.weights.index_select(0, places)
+        epoch = Epoch(
+            self._filled_up(places, len(parts)),
+            self._filled_up(lesson.labels.index_select(0, places), len(parts)),
+            self._filled_up(weights, len(parts)) / there.sum(1, keepdim=True),
+            there,
+            self._noises(member, sizes),
+            sizes,
+        )
+        if self._desk is None:
+            self._desk = Desk(self.stack, epoch)
+        if first:
+            self.desk.put_down(slot, lesson.samples.select(lesson.rows))
+        self.desk.lay_out(slot, epoch)
+        member.left = len(parts)
+
+    @property
+    def desk(self) -> Desk:
+        if self._desk is None:
+            raise RuntimeError("no training has begun")
+        return self._desk
+
+    def _filled_up(self, values: Tensor, n_batches: int) -> Tensor:
+        """Values in the order of an epoch, one row for each batch, zeros behind the last."""
+        size = int(self.recipe.batch_size or 0)
+        whole = values.new_zeros((n_batches * size, *values.shape[1:]))
+        whole[: len(values)] = values
+        return whole.view(n_batches, size, *values.shape[1:])
+
+    def _noises(self, member: _Member, sizes: list[int]) -> list[Tensor]:
+        """What dropout keeps in each batch: the very samples that the training would keep alone."""
+        device = self.steps.device
+        with seeded(member.lesson.seed, device):
+            if member.drawn is not None:
+                set_random_state(device, member.drawn)
+            noises = self.stack.noises(sizes, int(self.recipe.batch_size or 0))
+            member.drawn = random_state(device)
+        return noises
+
+    def _width(self, members: int) -> int:
+        """Slots to compute: on a GPU one of few numbers, each captured once."""
+        if not self.steps.capture:
+            return members
+        return next((width for width in _WIDTHS if members <= width <= self.stack.slots), self.stack.slots)
+
+    def _loss(self, *inputs: Tensor) -> Tensor:
+        batches = Batches.of(inputs)
+        scores: Tensor = self.stack(batches)
+        losses = cross_entropy(scores.flatten(0, 1), batches.labels.flatten(0, 1), reduction="none")
+        return losses @ batches.weights.flatten()
