@@ -142,8 +142,8 @@ def sampled_costs(provider: CostProvider) -> Float:
 def cost_spread(provider: CostProvider) -> tuple[float, float]:
     """How far costs lie apart at the prices to begin with: their standard deviation, a few far ones left out.
 
-    And how far common ones do: much less where samples are of very different scale. Zero where that is rounding: costs are then a term for each row and one for each column, and there is
-    nothing to fight for.
+    And how far common ones do: much less where samples are of very different scale. Both are zero where that is
+    rounding: costs are then a term for each row and one for each column, and there is nothing to fight for.
     """
     sample = sampled_costs(provider)
     unit = np.finfo(provider.sample(np.zeros(1, np.int64)).dtype).eps
