@@ -48,6 +48,32 @@ def test_two_runs_agree_bit_for_bit_and_a_finished_one_does_nothing(data, tmp_pa
         assert result["transductive_label_selected"] >= result["transductive_last"]
 
 
+class _Crowded(Serial):
+    """Says that several share the device."""
+
+    sharing = 7
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_a_cell_without_room_beside_others_runs_again_alone(data, tmp_path, monkeypatch, alone):
+    cells = table_cells("covtype", seeds=1, given=[0], generated=[0], n_samples=60)
+    run, store = Bench.run, Store(tmp_path / "s.sqlite")
+
+    def full(bench, cell):
+        if cell == cells[1] and (bench.jobs > 1 or not alone):
+            raise torch.OutOfMemoryError
+        return run(bench, cell)
+
+    monkeypatch.setattr(Bench, "run", full)
+    if alone:
+        assert run_cells(cells, store, device="cpu", engine=_Crowded()) == len(cells)
+        assert failed_cells(store) == []
+    else:
+        with pytest.raises(SolverError, match="the memory of cpu is full; use --samples"):
+            run_cells(cells, store, device="cpu", engine=_Crowded())
+    assert len(store.results(cells)) == len(cells) - (not alone)
+
+
 def test_resumed_cells_do_not_depend_on_which_were_done_before(data, tmp_path):
     cells = table_cells("covtype", seeds=1, given=[0, 1], generated=[1], n_samples=120)
     whole, pieces = Store(tmp_path / "whole.sqlite"), Store(tmp_path / "pieces.sqlite")

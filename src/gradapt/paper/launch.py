@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,10 @@ from gradapt.paper.presets import FRONTIER
 __all__ = ["DEFAULT_STORE", "CellWork", "Launch", "provenance_of", "run_cells"]
 
 DEFAULT_STORE = Path("runs") / "paper.sqlite"
+
+
+class DeviceFullError(SolverError):
+    """No memory is left on the device."""
 
 
 @dataclass(frozen=True)
@@ -111,8 +115,16 @@ def run_cells(
         alike = on_gpu and not any(cell.study == FRONTIER for cell in cells)
         crowd = alike if together is None else together
         finished = launch(cells, work, store, chosen, on_cell=on_cell, command=command, together=crowd)
+    n_run = finished.n_run
+    crowded = [cell for cell, failure in finished.failures.items() if failure.kind == DeviceFullError.__name__]
+    if crowded and work.sharing > 1:
+        # Beside others they found no room on the device; alone they may.
+        again = launch(crowded, CellWork(device), store, on_cell=on_cell, command=command)
+        others = {cell: failure for cell, failure in finished.failures.items() if cell not in crowded}
+        finished = replace(finished, failures=others | again.failures)
+        n_run += again.n_run
     finished.raise_failed()
-    return finished.n_run
+    return n_run
 
 
 def _has_gpu() -> bool:
@@ -184,7 +196,7 @@ class CellWork:
             remedy = "use --samples or another device"
             if self.sharing > 1:
                 remedy = f"use fewer than {self.sharing} --jobs, or leave the device to this run alone"
-            raise SolverError(f"the memory of {bench.device} is full; {remedy}") from None
+            raise DeviceFullError(f"the memory of {bench.device} is full; {remedy}") from None
         return result
 
 
