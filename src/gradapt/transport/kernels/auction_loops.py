@@ -3,8 +3,8 @@
 Every row of the problem keeps a short *list* of columns with a bound ``tau`` on the
 value ``cost + price`` of all columns that are not in it. Prices only ever rise, so a
 bound stays true for the whole run (the idea of Guthe and Thuerck, "Algorithm 1015",
-ACM TOMS 2021, applied to an auction). The loops never see the cost matrix itself
-except in `list_rows`.
+ACM TOMS 2021, applied to an auction). The loops never see the cost matrix itself;
+`listing_loops` makes the lists.
 """
 
 from __future__ import annotations
@@ -12,110 +12,11 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["bid", "count_slack", "list_rows", "shortest_paths"]
+from gradapt.transport.kernels.heap_loops import pop, sift_up
 
-# Minima are first taken over runs of this many columns, which the compiler vectorises.
-_RUN = 32
-# NaN and infinity never reach the loops; without this the minima are not vectorised.
-_FAST = {"nnan", "nsz", "contract"}
+__all__ = ["bid", "count_slack", "shortest_paths"]
 
 NEEDS_ROW, FINISHED, PAUSED = 1, 0, 2
-
-
-@njit(cache=True, nogil=True)
-def _kth(values, size, k):  # type: ignore[no-untyped-def]
-    """The ``k``-th smallest (from 0) of ``values[:size]``, which are reordered."""
-    low, high = 0, size - 1
-    while low < high:
-        pivot = values[(low + high) >> 1]
-        i, j = low, high
-        while i <= j:
-            while values[i] < pivot:
-                i += 1
-            while values[j] > pivot:
-                j -= 1
-            if i <= j:
-                values[i], values[j] = values[j], values[i]
-                i += 1
-                j -= 1
-        if k <= j:
-            high = j
-        elif k >= i:
-            low = i
-        else:
-            break
-    return values[k]
-
-
-@njit(cache=True, nogil=True, fastmath=_FAST)
-def _add_prices(costs, factor, price, values, minima):  # type: ignore[no-untyped-def]
-    m = price.size
-    for run in range((m + _RUN - 1) // _RUN):
-        first = run * _RUN
-        smallest = np.inf
-        if first + _RUN <= m:
-            for j in range(first, first + _RUN):
-                value = factor * costs[j] + price[j]
-                values[j] = value
-                smallest = value if value < smallest else smallest
-        else:
-            for j in range(first, m):
-                value = factor * costs[j] + price[j]
-                values[j] = value
-                smallest = value if value < smallest else smallest
-        minima[run] = smallest
-
-
-@njit(cache=True, nogil=True)
-def list_rows(matrix, factor, sources, targets, price, wanted, idx, cost, length, tau):  # type: ignore[no-untyped-def]
-    """Fill the lists of rows ``targets`` from rows ``sources`` of ``matrix`` at the given prices.
-
-    A cost is ``factor`` times the entry of the matrix. At least ``wanted`` columns of least
-    ``cost + price`` are listed, at most as many as a list holds. Ties are taken from a
-    different place in each row, so that tied rows do not all list the same columns.
-    """
-    m, capacity = price.size, idx.shape[1]
-    runs = (m + _RUN - 1) // _RUN
-    values, spare, minima, sorted_minima = np.empty(m), np.empty(m), np.empty(runs), np.empty(runs)
-    for position in range(sources.size):
-        costs, row = matrix[sources[position]], targets[position]
-        _add_prices(costs, factor, price, values, minima)
-        if m <= capacity:
-            threshold = np.inf
-        elif runs >= wanted:
-            sorted_minima[:] = minima
-            threshold = _kth(sorted_minima, runs, wanted - 1)
-        else:
-            spare[:] = values
-            threshold = _kth(spare, m, wanted - 1)
-        start = (row * 7919) % runs
-        found = 0
-        for shifted in range(runs):
-            run = shifted + start - (runs if shifted + start >= runs else 0)
-            if minima[run] <= threshold:
-                for j in range(run * _RUN, min(m, (run + 1) * _RUN)):
-                    if values[j] <= threshold:
-                        spare[found] = values[j]
-                        found += 1
-        if found > capacity:
-            threshold = _kth(spare, found, capacity - 1)
-        below = 0
-        if found > capacity:
-            for j in range(m):
-                below += values[j] < threshold
-        ties_left = capacity - below
-        kept = 0
-        for shifted in range(runs):
-            run = shifted + start - (runs if shifted + start >= runs else 0)
-            if minima[run] <= threshold:
-                for j in range(run * _RUN, min(m, (run + 1) * _RUN)):
-                    if values[j] < threshold or (values[j] == threshold and ties_left > 0):
-                        ties_left -= values[j] == threshold
-                        idx[row, kept] = j
-                        cost[row, kept] = factor * costs[j]
-                        kept += 1
-        length[row] = kept
-        tau[row] = np.inf if kept == m else threshold
 
 
 @njit(cache=True, nogil=True)
@@ -183,38 +84,6 @@ def bid(queue, state, parked, idx, cost, length, tau, price, owner, partner, eps
 
 
 @njit(cache=True, nogil=True)
-def _sift_up(heap, place, key, at):  # type: ignore[no-untyped-def]
-    item = heap[at]
-    while at > 0:
-        parent = (at - 1) >> 1
-        if key[heap[parent]] <= key[item]:
-            break
-        heap[at] = heap[parent]
-        place[heap[at]] = at
-        at = parent
-    heap[at] = item
-    place[item] = at
-
-
-@njit(cache=True, nogil=True)
-def _sift_down(heap, place, key, size):  # type: ignore[no-untyped-def]
-    item, at = heap[0], 0
-    while True:
-        child = 2 * at + 1
-        if child >= size:
-            break
-        if child + 1 < size and key[heap[child + 1]] < key[heap[child]]:
-            child += 1
-        if key[heap[child]] >= key[item]:
-            break
-        heap[at] = heap[child]
-        place[heap[at]] = at
-        at = child
-    heap[at] = item
-    place[item] = at
-
-
-@njit(cache=True, nogil=True)
 def _offer(item, value, state, heap, place, key):  # type: ignore[no-untyped-def]
     """Put ``item`` into the heap or lower its key."""
     key[item] = value
@@ -223,7 +92,7 @@ def _offer(item, value, state, heap, place, key):  # type: ignore[no-untyped-def
         at = state[1]
         heap[at] = item
         state[1] += 1
-    _sift_up(heap, place, key, at)
+    sift_up(heap, place, key, at)
 
 
 @njit(cache=True, nogil=True)
@@ -298,12 +167,8 @@ def shortest_paths(free, state, heap, place, key, pred, touched, rows, depth, be
             state[4] = -1
         sink = -1
         while sink < 0:
-            item = heap[0]
             state[1] -= 1
-            place[item] = -1
-            if state[1] > 0:
-                heap[0] = heap[state[1]]
-                _sift_down(heap, place, key, state[1])
+            item = pop(heap, place, key, state[1])
             if item >= n_cols:
                 state[4] = item - n_cols
                 return NEEDS_ROW

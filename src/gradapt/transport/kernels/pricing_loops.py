@@ -5,20 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from gradapt.transport.kernels.listing_loops import lane_minima
+
 __all__ = ["price_rows"]
-
-
-# NaN and infinity never reach the loop; without this its minimum is not vectorised.
-_FAST = {"nnan", "nsz", "contract"}
-
-
-@njit(cache=True, nogil=True, fastmath=_FAST)
-def _least(costs, v):  # type: ignore[no-untyped-def]
-    least = np.inf
-    for j in range(v.size):
-        value = costs[j] - v[j]
-        least = value if value < least else least
-    return least
 
 
 @njit(cache=True, nogil=True)
@@ -31,12 +20,13 @@ def price_rows(costs, u, v, first, limit, lowest, in_row, row_best, in_column, c
     """
     count_row, count_column = row_best.shape[1], column_best.shape[1]
     m = v.size
-    gate = np.empty(m)
+    gate, lanes, turned = np.empty(m), np.empty(min(m, 256)), -v
     for j in range(m):
         gate[j] = min(limit, column_best[j, 0])
     for i in range(costs.shape[0]):
         row = first + i
-        lowest[row] = _least(costs[i], v) - u[row]
+        lane_minima(costs[i], 1.0, turned, lanes)
+        lowest[row] = lanes.min() - u[row]
         if lowest[row] >= limit:
             continue
         row_gate = min(limit, row_best[row, 0])

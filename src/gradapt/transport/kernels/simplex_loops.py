@@ -9,85 +9,16 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["greedy", "hang", "pivots", "renew_potentials", "settle"]
+__all__ = ["attach", "pivots", "renew_potentials", "settle", "sweep"]
 
 
 @njit(cache=True, nogil=True)
-def greedy(tail, head, flow, left, order):  # type: ignore[no-untyped-def]
-    """Give each pair in turn all that both samples have left; the pairs used are a forest."""
-    chosen = np.empty(len(left), np.int64)
-    count = 0
-    for arc in order:
-        r, c = tail[arc], head[arc]
-        if left[r] > 0 and left[c] > 0:
-            amount = min(left[r], left[c])
-            flow[arc] = amount
-            left[r] -= amount
-            left[c] -= amount
-            chosen[count] = arc
-            count += 1
-    return chosen[:count]
-
-
-@njit(cache=True, nogil=True)
-def hang(n, chosen, tail, head, cost, flow, left, links, depth, upward, potential):  # type: ignore[no-untyped-def]
-    """Hang every tree of the forest on the root, by the one node that has something left, if any."""
-    size = len(left)
-    root = size - 1
-    start = np.zeros(size + 1, np.int64)
-    for arc in chosen:
-        start[tail[arc] + 1] += 1
-        start[head[arc] + 1] += 1
-    for node in range(size):
-        start[node + 1] += start[node]
-    place = start.copy()
-    arcs = np.empty(2 * len(chosen), np.int64)
-    for arc in chosen:
-        arcs[place[tail[arc]]] = arc
-        place[tail[arc]] += 1
-        arcs[place[head[arc]]] = arc
-        place[head[arc]] += 1
-    seen = np.zeros(size, np.bool_)
-    seen[root] = True
-    stack = np.empty(size, np.int64)
-    for with_rest in (True, False):
-        for top_node in range(root):
-            if seen[top_node] or (with_rest and left[top_node] <= 0):
-                continue
-            seen[top_node] = True
-            flow[top_node] = left[top_node]
-            # An arc without mass must point to the root: the tree is then strongly feasible.
-            upward[top_node] = left[top_node] <= 0 or top_node < n
-            _attach(top_node, root, links)
-            links[1, top_node] = top_node
-            depth[top_node] = 1
-            potential[top_node] = -cost[top_node] if upward[top_node] else cost[top_node]
-            stack[0] = top_node
-            size_of_stack = 1
-            while size_of_stack > 0:
-                size_of_stack -= 1
-                x = stack[size_of_stack]
-                for k in range(start[x], start[x + 1]):
-                    arc = arcs[k]
-                    y = head[arc] if tail[arc] == x else tail[arc]
-                    if seen[y]:
-                        continue
-                    seen[y] = True
-                    _attach(y, x, links)
-                    links[1, y] = arc
-                    depth[y] = depth[x] + 1
-                    upward[y] = tail[arc] == y
-                    potential[y] = potential[x] - cost[arc] if upward[y] else potential[x] + cost[arc]
-                    stack[size_of_stack] = y
-                    size_of_stack += 1
-
-
-@njit(cache=True, nogil=True)
-def pivots(first, tail, head, cost, flow, tolerance, links, depth, upward, potential, cursor, most):  # type: ignore[no-untyped-def]
+def pivots(first, tail, head, cost, flow, tolerance, links, count, upward, potential, cursor, most):  # type: ignore[no-untyped-def]
     """Exchange arcs until no candidate has a negative reduced cost, or ``most`` times; returns how often."""
-    parent, arc_up = links[0], links[1]
+    arc_up = links[1]
     n_arcs = len(tail)
-    block = max(64, int(np.sqrt(n_arcs - first)))
+    # A pivot moves the potentials of many nodes: it pays to look at more arcs for a better one.
+    block = max(64, int(4 * np.sqrt(n_arcs - first)))
     stack = np.empty(len(potential), np.int64)
     position = cursor[0]
     pivots = 0
@@ -105,28 +36,92 @@ def pivots(first, tail, head, cost, flow, tolerance, links, depth, upward, poten
         if entering < 0:
             break
         pivots += 1
-        r, c = tail[entering], head[entering]
-        leaving, on_row_side = _push_around(r, c, entering, flow, parent, arc_up, depth, upward)
-        below, above = (r, c) if on_row_side else (c, r)
-        _rehang(below, above, leaving, entering, below == r, links, upward)
-        if below == r:
-            change = potential[above] - cost[entering] - potential[below]
-        else:
-            change = potential[above] + cost[entering] - potential[below]
-        _shift_subtree(below, change, links, depth, potential, stack)
+        _exchange(
+            tail[entering], head[entering], entering, cost[entering], flow, links, count, upward, potential, stack
+        )
     cursor[0] = position
     return pivots
 
 
+@njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
+def _least_reduced(costs, potential, lanes):  # type: ignore[no-untyped-def]
+    """The column of least cost less potential, and that value; minima are taken lane by lane."""
+    m, w = potential.size, lanes.size
+    for q in range(w):
+        lanes[q] = np.inf
+    for first in range(0, m, w):
+        some, other = costs[first : first + w], potential[first : first + w]
+        for q in range(some.size):
+            value = some[q] - other[q]
+            lanes[q] = value if value < lanes[q] else lanes[q]
+    lane = lanes.argmin()
+    least, column = np.inf, lane
+    for j in range(lane, m, w):
+        if costs[j] - potential[j] < least:
+            least, column = costs[j] - potential[j], j
+    return column, least
+
+
 @njit(cache=True, nogil=True)
-def _push_around(r, c, entering, flow, parent, arc_up, depth, upward):  # type: ignore[no-untyped-def]
-    """Send as much as possible around the cycle of the entering arc; the node whose arc leaves, and on which side.
+def sweep(costs, first, tail, head, cost, flow, tolerance, links, count,  # type: ignore[no-untyped-def]
+          upward, potential, free, state, worst):  # fmt: skip
+    """One pivot for each row of a block of costs whose least reduced cost is below the tolerance; returns how many.
+
+    ``worst`` is lowered to the least of them. An arc that enters takes a place from ``free``, of which ``state[0]``
+    are left; places from ``state[1]`` on are free again when their arc leaves. ``state[2]`` is the number of all rows.
+    """
+    n, pivots = state[2], 0
+    m = len(potential) - 1 - n
+    lanes, stack = np.empty(min(m, 256)), np.empty(len(potential), np.int64)
+    columns = potential[n : n + m]
+    for i in range(costs.shape[0]):
+        r = first + i
+        column, least = _least_reduced(costs[i], columns, lanes)
+        worst[0] = min(worst[0], least + potential[r])
+        if least + potential[r] >= -tolerance:
+            continue
+        up_r, up_c = links[1, r], links[1, n + column]
+        if (tail[up_r] == r and head[up_r] == n + column) or (tail[up_c] == r and head[up_c] == n + column):
+            continue
+        state[0] -= 1
+        entering = free[state[0]]
+        tail[entering], head[entering], cost[entering], flow[entering] = r, n + column, costs[i, column], 0.0
+        leaving = _exchange(r, n + column, entering, cost[entering], flow, links, count, upward, potential, stack)
+        if leaving >= state[1]:
+            tail[leaving], head[leaving], cost[leaving] = 0, 0, 0.0
+            free[state[0]] = leaving
+            state[0] += 1
+        pivots += 1
+    return pivots
+
+
+@njit(cache=True, nogil=True)
+def _exchange(r, c, entering, cost, flow, links, count, upward, potential, stack):  # type: ignore[no-untyped-def]
+    """Put an arc from row ``r`` to column ``c`` into the tree; returns the arc that leaves it."""
+    leaving, on_row_side, top = _push_around(r, c, entering, flow, links[0], links[1], count, upward)
+    left = links[1, leaving]
+    below, above = (r, c) if on_row_side else (c, r)
+    _recount(below, above, leaving, top, links[0], count)
+    _rehang(below, above, leaving, entering, below == r, links, upward)
+    change = potential[above] - potential[below] + (-cost if below == r else cost)
+    if 2 * count[below] <= len(potential):
+        _shift(below, -1, change, links, potential, stack)
+    else:
+        # Potentials matter up to a constant: what is not in the subtree is less to move.
+        _shift(len(potential) - 1, below, -change, links, potential, stack)
+    return left
+
+
+@njit(cache=True, nogil=True)
+def _push_around(r, c, entering, flow, parent, arc_up, count, upward):  # type: ignore[no-untyped-def]
+    """Send as much as possible around the cycle of the entering arc; the node whose arc leaves, its side, the top.
 
     Of several arcs that become empty the last one leaves, seen along the cycle from its highest node.
     """
     a, b = r, c
     while a != b:
-        if depth[a] >= depth[b]:
+        # A subtree is smaller than every one that it is part of.
+        if count[a] <= count[b]:
             a = parent[a]
         else:
             b = parent[b]
@@ -152,7 +147,29 @@ def _push_around(r, c, entering, flow, parent, arc_up, depth, upward):  # type: 
             flow[arc_up[x]] += amount if upward[x] else -amount
             x = parent[x]
     flow[arc_up[leaving]] = 0.0
-    return leaving, on_row_side
+    return leaving, on_row_side, a
+
+
+@njit(cache=True, nogil=True)
+def _recount(below, above, leaving, top, parent, count):  # type: ignore[no-untyped-def]
+    """Sizes of all subtrees once that of ``leaving`` hangs, by its node ``below``, on ``above``."""
+    moved = count[leaving]
+    x = parent[leaving]
+    while x != top:
+        count[x] -= moved
+        x = parent[x]
+    x = above
+    while x != top:
+        count[x] += moved
+        x = parent[x]
+    x, passed = below, 0
+    while True:
+        before = count[x]
+        count[x] = moved - passed
+        if x == leaving:
+            return
+        passed = before
+        x = parent[x]
 
 
 @njit(cache=True, nogil=True)
@@ -162,7 +179,7 @@ def _rehang(below, above, leaving, entering, points_up, links, upward):  # type:
     while True:
         old_parent, old_arc, old_upward = links[0, x], links[1, x], upward[x]
         _detach(x, links)
-        _attach(x, new_parent, links)
+        attach(x, new_parent, links)
         links[1, x] = new_arc
         upward[x] = new_upward
         if x == leaving:
@@ -172,19 +189,20 @@ def _rehang(below, above, leaving, entering, points_up, links, upward):  # type:
 
 
 @njit(cache=True, nogil=True)
-def _shift_subtree(top, change, links, depth, potential, stack):  # type: ignore[no-untyped-def]
-    parent, first_child, sibling = links[0], links[2], links[3]
+def _shift(top, without, change, links, potential, stack):  # type: ignore[no-untyped-def]
+    """Move the potentials of a subtree, or of all that is not in the subtree of ``without``."""
+    first_child, sibling = links[2], links[3]
     stack[0] = top
     count = 1
     while count > 0:
         count -= 1
         x = stack[count]
         potential[x] += change
-        depth[x] = depth[parent[x]] + 1
         child = first_child[x]
         while child >= 0:
-            stack[count] = child
-            count += 1
+            if child != without:
+                stack[count] = child
+                count += 1
             child = sibling[child]
 
 
@@ -221,7 +239,7 @@ def _detach(x, links):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _attach(x, parent, links):  # type: ignore[no-untyped-def]
+def attach(x, parent, links):  # type: ignore[no-untyped-def]
     first = links[2, parent]
     links[0, x], links[3, x], links[4, x] = parent, first, -1
     if first >= 0:

@@ -25,6 +25,8 @@ Index = NDArray[np.int64]
 UNIT = 2.0**-53
 # Costs of a block: 16 MiB on a processor, which the allocator hands out again and again, 1 GiB on a GPU.
 BLOCK_ENTRIES, DEVICE_BLOCK_ENTRIES = 2**21, 2**27
+# Costs that are quick to form stay in the processor's cache from block to block.
+QUICK_ENTRIES = 2**16
 # Single pairs are gathered so that their features stay in the processor's cache.
 PAIR_VALUES = 2**18
 
@@ -70,6 +72,10 @@ class CostTable(Protocol):
     def pair_rounding(self) -> Rounding:
         """Of the costs of single pairs."""
 
+    @property
+    def quick(self) -> bool:
+        """Whether a block is formed faster than one that is kept could be read."""
+
     def block(self, rows: slice | Index) -> Any:
         """Costs of some rows with all columns, where the samples live."""
 
@@ -95,6 +101,7 @@ class BlockTable:
     x1: Any
     relative: float
     absolute: float = 0.0
+    quick = False
 
     @property
     def home(self) -> Any:
@@ -137,6 +144,7 @@ class HeldTable:
 
     table: CostTable
     matrix: Any
+    quick = False
 
     @classmethod
     def of(cls, table: CostTable) -> HeldTable:
@@ -202,7 +210,8 @@ def mean_cost(table: CostTable) -> float:
 
 def table_parts(table: CostTable) -> Iterator[slice]:
     """Row slices of a table in blocks of the size that suits where its samples live."""
-    return row_parts(table.shape, DEVICE_BLOCK_ENTRIES if is_tensor(table.home) else BLOCK_ENTRIES)
+    host = min(QUICK_ENTRIES, BLOCK_ENTRIES) if table.quick else BLOCK_ENTRIES
+    return row_parts(table.shape, DEVICE_BLOCK_ENTRIES if is_tensor(table.home) else host)
 
 
 def row_parts(shape: tuple[int, ...], entries: int) -> Iterator[slice]:

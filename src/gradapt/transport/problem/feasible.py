@@ -11,6 +11,7 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from gradapt.transport.kernels import has_numba
 from gradapt.transport.kernels.arrays import beside, is_tensor, least, to_numpy
 from gradapt.transport.problem.cost_table import UNIT, CostTable, gamma, less, table_parts
 from gradapt.transport.problem.screening import suspects
@@ -60,8 +61,7 @@ def transform_bound(
     errors1 = np.zeros(table.shape[1]) + (0.0 if rounding.columns is None else to_numpy(rounding.columns))
     v = np.full(table.shape[1], np.inf)
     lowered = _lowered(u, rounding.relative + rounding.potential)
-    for _, reduced in _reduced_blocks(table, rows, lowered):
-        np.minimum(v, to_numpy(least(reduced, 0)), out=v)
+    _lower(table, rows, lowered, v)
     proven = _lowered(lowered) - errors0, _lowered(v) - errors1
     lost = weights[0] @ errors0 + weights[1] @ errors1
     if lost <= wanted:
@@ -69,6 +69,21 @@ def transform_bound(
     # A pair beyond the margin of its column is larger than the least by more than any rounding.
     closer = _close_pairs(table, rows, lowered, v, 4.0 * (errors1 + errors0.max()))
     return proven if closer is None else closer
+
+
+def _lower(table: CostTable, rows: Index, u: Float, v: Float) -> None:
+    """``v`` lowered to the least of all costs less ``u``, these lowered by their relative error."""
+    if not (has_numba() and isinstance(table.home, np.ndarray) and table.rounding.relative):
+        for _, reduced in _reduced_blocks(table, rows, u):
+            np.minimum(v, to_numpy(least(reduced, 0)), out=v)
+        return
+    from gradapt.transport.kernels.listing_loops import lower_columns  # numba is slow to import
+
+    every = len(rows) == table.shape[0]
+    for part in table_parts(table):
+        if part.start < len(rows):
+            some = part if every else rows[part]
+            lower_columns(table.block(some), u[part], table.rounding.relative + 4.0 * UNIT, v)
 
 
 def _reduced_blocks(table: CostTable, rows: Index, u: Float) -> Any:

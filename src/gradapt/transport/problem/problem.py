@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -47,6 +47,7 @@ class Problem:
     cost: Cost
     uniform: bool
     exponent: int = 0
+    _tables: dict[bool, CostTable] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(
@@ -145,7 +146,10 @@ class Problem:
 
     def table(self, *, apart: bool = False) -> CostTable:
         """All costs; ``apart`` allows a solver's costs, which may differ by separable terms."""
-        return table_of(self.cost, self.x0, self.x1, apart=apart)
+        # Norms and centres of a table are the same for all who ask.
+        if apart not in self._tables:
+            self._tables[apart] = table_of(self.cost, self.x0, self.x1, apart=apart)
+        return self._tables[apart]
 
     def cost_matrix(self) -> NDArray[np.float64]:
         """All costs at once; raises where one overflows."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,14 @@ from gradapt.transport.problem.problem import Problem, Solution, equal_weights
 
 __all__ = ["Collapsed", "among_carriers", "collapse", "groups"]
 
-Float = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 # Fewer copies than this share of the samples are not worth the trouble.
 _WORTHWHILE = 0.1
+# Weights are whole multiples of two to minus this: of the digits of all but vanishing ones none is lost.
+_BITS = 160
+# Columns that are compared first.
+_FEW_COLUMNS = 64
 
 
 def among_carriers(problem: Problem, solve: Callable[[Problem], Solution]) -> Solution:
@@ -55,17 +59,35 @@ class Collapsed:
 
     def spread(self, solution: Solution) -> Solution:
         """The same plan between the original samples, whose marginals it keeps to their last digit."""
-        n, m = self.original.shape
-        w0, w1, mass = self.original.weights0, self.original.weights1, solution.mass
-        if equal_weights(w0) and equal_weights(w1):
-            # Whole multiples of a common share: counted, not measured.
-            common = np.gcd(n, m)
-            w0, w1 = np.full(n, float(m // common)), np.full(m, float(n // common))
-            mass = np.rint(mass * w0.sum())
-        row_of, entry, mass = _shared(solution.rows, mass, self.group0, w0)
-        col_of, piece, mass = _shared(solution.cols[entry], mass, self.group1, w1)
+        w0, w1 = self._whole_weights()
+        total = sum(w0)
+        rows, cols = solution.rows.tolist(), solution.cols.tolist()
+        masses = _whole_masses(rows, cols, _summed(w0, self.group0), _summed(w1, self.group1))
+        if masses is None:
+            masses = [round(share * total) for share in map(Fraction, solution.mass.tolist())]
+        row_of, entry, masses = _shared(rows, masses, self.group0, w0)
+        col_of, piece, masses = _shared([cols[k] for k in entry], masses, self.group1, w1)
         potential = None if solution.potential0 is None else solution.potential0[self.group0]
-        return replace(solution, rows=row_of[piece], cols=col_of, mass=mass / w0.sum(), potential0=potential)
+        return replace(
+            solution,
+            rows=np.array(row_of)[piece],
+            cols=np.array(col_of),
+            mass=np.array([amount / total for amount in masses]),
+            potential0=potential,
+        )
+
+    def _whole_weights(self) -> tuple[list[int], list[int]]:
+        """Both sides' weights as whole numbers of one total, which are divided without any rounding."""
+        (n, m), weights0, weights1 = self.original.shape, self.original.weights0, self.original.weights1
+        if equal_weights(weights0) and equal_weights(weights1):
+            common = int(np.gcd(n, m))
+            return [m // common] * n, [n // common] * m
+        w0, w1 = ([int(w * 2.0**_BITS) for w in weights.tolist()] for weights in (weights0, weights1))
+        # Two totals differ by rounding: every weight bears its share, and the largest what is left of it.
+        total0, total1 = sum(w0), sum(w1)
+        w1 = [w + (total0 - total1) * w // total1 for w in w1]
+        w1[max(range(m), key=w1.__getitem__)] += total0 - sum(w1)
+        return w0, w1
 
 
 def collapse(problem: Problem) -> Collapsed | None:
@@ -106,6 +128,10 @@ def groups(x: Any) -> Index:
     order = np.argsort(key, kind="stable")
     # Equal rows have equal keys up to the rounding of the product; the rows themselves decide.
     close = np.flatnonzero(np.diff(key[order]) <= 1e-4 * np.abs(key[order][1:]))
+    # A few columns tell most rows apart.
+    some = np.unique(np.linspace(0, x.shape[1] - 1, _FEW_COLUMNS).astype(np.int64))
+    few = x[:, some][order]
+    close = close[(few[close] == few[close + 1]).all(axis=1)]
     same = np.zeros(n, bool)
     for part in row_parts((len(close), x.shape[1]), BLOCK_ENTRIES):
         same[close[part] + 1] = (x[order[close[part]]] == x[order[close[part] + 1]]).all(axis=1)
@@ -117,23 +143,61 @@ def groups(x: Any) -> Index:
     return np.asarray(rank[inverse])
 
 
-def _shared(group: Index, mass: Float, member: Index, weights: Float) -> tuple[Index, Index, Float]:
+def _summed(weights: list[int], group: Index) -> list[int]:
+    totals = [0] * (int(group.max()) + 1)
+    for weight, of in zip(weights, group.tolist(), strict=True):
+        totals[of] += weight
+    return totals
+
+
+def _whole_masses(rows: list[int], cols: list[int], left0: list[int], left1: list[int]) -> list[int] | None:
+    """Masses of a plan without cycles from its marginals, leaf after leaf, exact; ``None`` where it has none.
+
+    >>> _whole_masses([0, 0, 1], [0, 1, 1], [3, 2], [1, 4])
+    [1, 2, 2]
+    """
+    n = len(left0)
+    left, at = left0 + left1, [set[int]() for _ in range(n + len(left1))]
+    for entry, (r, c) in enumerate(zip(rows, cols, strict=True)):
+        at[r].add(entry)
+        at[n + c].add(entry)
+    masses = [-1] * len(rows)
+    leaves = [node for node, entries in enumerate(at) if len(entries) == 1]
+    while leaves:
+        node = leaves.pop()
+        if not at[node]:
+            continue
+        entry = at[node].pop()
+        other = n + cols[entry] if node < n else rows[entry]
+        at[other].discard(entry)
+        masses[entry] = left[node]
+        left[other] -= left[node]
+        left[node] = 0
+        if len(at[other]) == 1:
+            leaves.append(other)
+    return masses if min(masses) >= 0 and not any(left) else None
+
+
+def _shared(
+    group: list[int], mass: list[int], member: Index, weights: list[int]
+) -> tuple[list[int], list[int], list[int]]:
     """Divide entries, each of one group, among the group's members: member, entry and mass of each piece.
 
     Members are filled one after the other. The last and largest entry of a group takes what its members still
-    lack, so that rounding stays inside the group and where it is smallest.
+    lack: nothing, where the masses are exact.
     """
-    entries, members = np.lexsort((mass, group)), np.argsort(member, kind="stable")
-    firsts = np.searchsorted(member[members], np.arange(member.max() + 2))
-    lacks = weights[members].tolist()
-    last = np.append(np.diff(group[entries]) != 0, True).tolist()
-    pieces: list[tuple[int, int, float]] = []
+    entries = sorted(range(len(group)), key=lambda entry: (group[entry], mass[entry]))
+    members = np.argsort(member, kind="stable")
+    firsts = np.searchsorted(member[members], np.arange(member.max() + 2)).tolist()
+    lacks = [weights[k] for k in members.tolist()]
+    pieces: list[tuple[int, int, int]] = []
     at, current = 0, -1
-    for entry, of, amount, is_last in zip(entries.tolist(), group[entries].tolist(), mass[entries].tolist(), last,
-                                          strict=True):  # fmt: skip
+    for place, entry in enumerate(entries):
+        of, amount = group[entry], mass[entry]
+        is_last = place + 1 == len(entries) or group[entries[place + 1]] != of
         if of != current:
-            at, current = int(firsts[of]), of
-        end = int(firsts[of + 1])
+            at, current = firsts[of], of
+        end = firsts[of + 1]
         while at < end and (is_last or amount > 0):
             piece = lacks[at] if is_last else min(amount, lacks[at])
             if piece > 0:
@@ -143,5 +207,4 @@ def _shared(group: Index, mass: Float, member: Index, weights: Float) -> tuple[I
             if lacks[at] > 0:
                 break
             at += 1
-    at_member, at_entry, pieces_mass = zip(*pieces, strict=True)
-    return np.array(at_member), np.array(at_entry), np.array(pieces_mass)
+    return [piece[0] for piece in pieces], [piece[1] for piece in pieces], [piece[2] for piece in pieces]

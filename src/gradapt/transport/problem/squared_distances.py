@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from gradapt.transport.kernels import has_numba
 from gradapt.transport.kernels.arrays import as_double, beside, is_tensor, least, to_numpy
 from gradapt.transport.kernels.threads import in_threads
 from gradapt.transport.problem.cost_table import (
@@ -37,12 +38,16 @@ Index = NDArray[np.int64]
 
 # Below this many multiplications the differences are quick.
 DIRECT_WORK = 1e8
+# Up to this many features they are quicker than anything else, and than reading what was formed before.
+_QUICK_FEATURES = 8
+# Below this many multiplications compiled loops are not worth their import.
+_COMPILED_WORK = 2**18
 # Up to this many where some samples are this much longer, squared, than most.
 _FAR_WORK, _FAR = 1e11, 1e8
 # Up to this many values the second cloud is kept as the matrix product takes it; features in one product else.
 _KEPT_VALUES, _FEATURES = 2**27, 4096
 # Bits of a centre beyond the spread: few, so that whole numbers stay whole about it.
-_CENTRE_BITS, _CENTRE_SAMPLES = 8, 256
+_CENTRE_BITS, _CENTRE_SAMPLES, _CENTRE_VALUES = 8, 256, 2**17
 
 
 @dataclass(eq=False)
@@ -73,7 +78,7 @@ class SquaredDistances:
         if sp.issparse(x0) or sp.issparse(x1):
             return cls(x0, x1, 0.0, 0.0, False)
         work = x0.shape[0] * x1.shape[0] * x0.shape[1]
-        direct = not is_tensor(x0) and work <= DIRECT_WORK
+        direct = not is_tensor(x0) and (work <= DIRECT_WORK or _quick(x0))
         centre1 = _centre(x1) if apart or not direct else 0.0
         centre0 = _centre(x0) if apart else centre1
         table = cls(x0, x1, centre0, centre1, direct)
@@ -93,6 +98,10 @@ class SquaredDistances:
     def by_product(self) -> bool:
         """Whether blocks are dense matrix products, for which float32 may stand first."""
         return not self.direct and not self.sparse
+
+    @property
+    def quick(self) -> bool:
+        return self.direct and _quick(self.x0)
 
     @property
     def features(self) -> int:
@@ -141,7 +150,7 @@ class SquaredDistances:
         if self.sparse:
             return self._sparse_block(rows)
         if self.direct:
-            return cdist(self._first(rows), self._kept_second, "sqeuclidean")
+            return self._differences(about(self.x0[rows], self.centre0, slice(None)))
         costs = self._product_block(rows)
         return costs.clamp_min_(0.0) if is_tensor(costs) else np.maximum(costs, 0.0, out=costs)
 
@@ -192,12 +201,19 @@ class SquaredDistances:
 
     @cached_property
     def _kept_second(self) -> Any:
+        """The second cloud as blocks are formed with it, a row for each feature."""
         if self.direct:
-            return about(self.x1, self.centre1, slice(None))
+            return np.ascontiguousarray(about(self.x1, self.centre1, slice(None)).T)
         return self._second(slice(None))
 
-    def _first(self, rows: slice | Index) -> Any:
-        return about(self.x0[rows], self.centre0, slice(None))
+    def _differences(self, first: Float) -> Float:
+        if not has_numba() or self.shape[0] * self.shape[1] * self.features < _COMPILED_WORK:
+            return np.asarray(cdist(first, self._kept_second.T, "sqeuclidean"))
+        from gradapt.transport.kernels.listing_loops import squared_differences  # numba is slow to import
+
+        out = np.empty((len(first), self.shape[1]))
+        squared_differences(first, self._kept_second, out)
+        return out
 
     def pairs(self, rows: Index, cols: Index) -> Float:
         """From differences, in float64."""
@@ -246,6 +262,10 @@ class SquaredDistances:
         return float(sum(spread) + offset @ offset)
 
 
+def _quick(x: Any) -> bool:
+    return not is_tensor(x) and not sp.issparse(x) and x.shape[1] <= _QUICK_FEATURES and has_numba()
+
+
 def _has_far_samples(table: SquaredDistances) -> bool:
     """Whether some samples lie so far out that products with them drown the costs between the others."""
     norms = np.concatenate([table.norms0, table.norms1])
@@ -292,7 +312,8 @@ def _mean(x: Any) -> Any:
 
 def _centre(x: Any) -> Any:
     """The median of some samples, rounded to a few bits of their spread: a far sample does not move it."""
-    rows = np.unique(np.linspace(0, x.shape[0] - 1, min(x.shape[0], _CENTRE_SAMPLES)).astype(np.int64))
+    count = min(x.shape[0], _CENTRE_SAMPLES, max(16, _CENTRE_VALUES // x.shape[1]))
+    rows = np.unique(np.linspace(0, x.shape[0] - 1, count).astype(np.int64))
     some = as_double(x[beside(x, rows)])
     middle = _median(some)
     away = to_numpy(-least(-abs(some - middle), 1))

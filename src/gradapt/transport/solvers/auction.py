@@ -33,6 +33,8 @@ _SLICE = 1_000_000
 _SCANS_PER_ROW = 25
 # Costs of so few different values are mass ties from the beginning.
 _FEW_VALUES = 16
+# Where most costs lie within this share of the spread, one epsilon does not serve all samples.
+_UNEVEN = 0.05
 # Rows from which prices to begin with and the costs' spread are learnt.
 _SAMPLED_ROWS = 64
 # Entries of lists looked at together.
@@ -112,7 +114,9 @@ def auction(
     n, _ = provider.shape
     if budget < np.inf and len(np.unique(sampled_costs(provider)[:8])) <= _FEW_VALUES:
         raise TiesError(state.prices - provider.offset)
-    spread = cost_spread(provider)
+    spread, common = cost_spread(provider)
+    if budget < np.inf and common < _UNEVEN * spread:
+        raise TiesError(state.prices - provider.offset)
     if spread > 0:
         state.relist(provider, np.arange(n))
         last = spread * max(tolerance, 0.1 / n)
@@ -135,19 +139,19 @@ def sampled_costs(provider: CostProvider) -> Float:
     return np.asarray(provider.sample(rows) + provider.offset)
 
 
-def cost_spread(provider: CostProvider) -> float:
+def cost_spread(provider: CostProvider) -> tuple[float, float]:
     """How far costs lie apart at the prices to begin with: their standard deviation, a few far ones left out.
 
-    Zero where that is rounding: costs are then a term for each row and one for each column, and there is
-    nothing to fight for.
+    And how far common ones do: much less where samples are of very different scale. Both are zero where that is
+    rounding: costs are then a term for each row and one for each column, and there is nothing to fight for.
     """
     sample = sampled_costs(provider)
     unit = np.finfo(provider.sample(np.zeros(1, np.int64)).dtype).eps
     rounding = 32.0 * float(unit * np.quantile(np.abs(sample), 0.98))
     sample = sample - sample.min(axis=0)
-    low, high = np.quantile(sample, [0.02, 0.98])
+    low, middle, high = np.quantile(sample, [0.02, 0.5, 0.98])
     spread = float(np.sqrt(np.mean(np.clip(sample, low, high).var(axis=1))))
-    return spread if spread > rounding else 0.0
+    return (spread, float(middle - low)) if spread > rounding else (0.0, 0.0)
 
 
 def run_phase(

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradapt.transport.kernels.threads import in_threads
-from gradapt.transport.problem.cost_table import BLOCK_ENTRIES, row_parts
+from gradapt.transport.problem.cost_table import BLOCK_ENTRIES, QUICK_ENTRIES, row_parts
 
 __all__ = ["BlockCosts", "CandidateLists", "CostProvider", "StoredCosts", "fill_lists"]
 
@@ -24,6 +24,8 @@ Index = NDArray[np.int64]
 
 # Lists hold between half this many columns and this many.
 LIST_CAPACITY = 64
+# Costs from which a second core is worth its start.
+_THREADED = 200_000
 
 
 @dataclass(eq=False)
@@ -93,21 +95,31 @@ class StoredCosts:
 
 @dataclass(frozen=True, eq=False)
 class BlockCosts:
-    """Costs formed for a few rows at a time by ``block(rows)`` and never kept."""
+    """Costs formed for a few rows at a time by ``block(rows)`` and never kept.
+
+    ``quick`` ones are formed so fast that every core forms its own.
+    """
 
     block: Callable[[Index], NDArray[Any]]
     n: int
     offset: Float
     factor: float = 1.0
+    quick: bool = False
 
     @property
     def shape(self) -> tuple[int, int]:
         return self.n, len(self.offset)
 
     def k_best(self, rows: Index, prices: Float, lists: CandidateLists) -> None:
-        for part in row_parts((len(rows), len(self.offset)), BLOCK_ENTRIES):
-            some = rows[part]
-            fill_lists(self.block(some), self.factor, np.arange(len(some)), some, prices, lists)
+        m = len(self.offset)
+
+        def work(piece: slice) -> None:
+            mine = rows[piece]
+            for part in row_parts((len(mine), m), QUICK_ENTRIES if self.quick else BLOCK_ENTRIES):
+                some = mine[part]
+                fill_lists(self.block(some), self.factor, np.arange(len(some)), some, prices, lists)
+
+        in_threads(work, len(rows), small=not self.quick or len(rows) * m < _THREADED)
 
     def dense(self, row: int) -> Float:
         return np.asarray(self.factor * self.block(np.array([row]))[0].astype(np.float64))
@@ -120,7 +132,7 @@ def fill_lists(
     matrix: NDArray[Any], factor: float, sources: Index, targets: Index, prices: Float, lists: CandidateLists
 ) -> None:
     """List rows ``sources`` of ``matrix`` as rows ``targets``, on all cores."""
-    from gradapt.transport.kernels.auction_loops import list_rows  # numba is slow to import
+    from gradapt.transport.kernels.listing_loops import list_rows  # numba is slow to import
 
     def part(piece: slice) -> None:
         list_rows(
@@ -129,4 +141,4 @@ def fill_lists(
         )  # fmt: skip
 
     # Threads only where the rows cost more than starting them.
-    in_threads(part, len(sources), small=len(sources) * matrix.shape[1] < 200_000)
+    in_threads(part, len(sources), small=len(sources) * matrix.shape[1] < _THREADED)

@@ -28,7 +28,7 @@ Progress = Callable[[str, float], None]
 
 # Candidate pairs for each row and column at first, and added in each round of pricing.
 CANDIDATES, _MORE_CANDIDATES = 8, 4
-_MOST_ROUNDS = 100
+_MOST_CANDIDATES, _MOST_ROUNDS = 64, 100
 # Reduced costs above this share of the largest cost, with the sign turned, are rounding.
 _TOLERANCE = 1e-13
 
@@ -45,11 +45,14 @@ class Master(Protocol):
 
     def add(self, rows: Index, cols: Index, costs: Float) -> None: ...
 
-    def begin(self, order: Index, u: Any, v: Any) -> None:
-        """Start from the pairs in this order, that of their costs less these potentials."""
+    def begin(self, u: Any, v: Any) -> None:
+        """Start from these potentials."""
 
     def improve(self) -> Any:
         """Solve on the pairs there are."""
+
+    def sweep(self, table: CostTable) -> bool:
+        """Solve over all pairs of the table, where it can and they are at hand; whether it did."""
 
     def sharpen(self, u: Float, v: Float) -> bool:
         """Look at costs less these potentials where rounding hides the small ones; whether that may help."""
@@ -91,12 +94,12 @@ def price_out(
     [1, 0]
     """
     m = table.shape[1]
-    edges = _begin(table, weights, v, master, candidates)
+    edges, more = _begin(table, weights, v, master, candidates), _MORE_CANDIDATES
     for number in range(_MOST_ROUNDS):
         master.improve()
         u, v = master.potentials
         here = beside(table.home, u), beside(table.home, v)
-        found, slack = least_pairs(table, *here, _MORE_CANDIDATES, -_TOLERANCE * master.scale)
+        found, slack = least_pairs(table, *here, more, -_TOLERANCE * master.scale)
         new = _not_among(found, edges)
         if progress is not None:
             progress("pricing", 1.0 if len(new) == 0 else 1.0 - 1.0 / (number + 2))
@@ -107,6 +110,11 @@ def price_out(
             if _closed(table, plan, weights, u, v) or not master.sharpen(u, v):
                 return *plan, u
             continue
+        if len(new) > sum(table.shape):
+            # The first potentials were poor: over all pairs at once, or more of them and fewer rounds.
+            if number > 0 and master.sweep(table):
+                continue
+            more = min(2 * more, _MOST_CANDIDATES)
         edges = np.sort(np.concatenate([edges, new]), kind="stable")
         master.add(new // m, new % m, table.pairs(new // m, new % m))
     raise SolverError(f"pricing did not end in {_MOST_ROUNDS} rounds; use Sinkhorn() for a plan with a proven gap")
@@ -125,7 +133,7 @@ def _begin(table: CostTable, weights: tuple[Float, Float], v: Any, master: Maste
     rows, cols = np.divmod(edges, m)
     costs = table.pairs(rows, cols)
     master.add(rows, cols, costs)
-    master.begin(np.argsort(costs - to_numpy(u)[rows] - to_numpy(v)[cols], kind="stable"), u, v)
+    master.begin(u, v)
     return edges
 
 
@@ -154,12 +162,27 @@ def whole_units(weights0: Float, weights1: Float) -> tuple[Float, Float]:
 
 def tighten(table: CostTable, v: Any) -> tuple[Any, Any]:
     """Feasible potentials from the second one: two exact c-transforms."""
+    if has_numba() and isinstance(table.home, np.ndarray):
+        return _compiled_transforms(table, v)
     columns = []
     for part in table_parts(table):
         reduced = table.reduced(part, v=v)
         columns.append((v + least(reduced - least(reduced, 1)[:, None], 0))[None])
     v = least(concatenated(columns), 0)
     return concatenated([least(table.reduced(part, v=v), 1) for part in table_parts(table)]), v
+
+
+def _compiled_transforms(table: CostTable, v: Float) -> tuple[Float, Float]:
+    """The same, reading every cost twice."""
+    from gradapt.transport.kernels.listing_loops import transform_rows  # numba is slow to import
+
+    n, m = table.shape
+    u, second = np.empty(n), np.full(m, np.inf)
+    for part in table_parts(table):
+        transform_rows(table.block(part), v, u[part], second)
+    for part in table_parts(table):
+        transform_rows(table.block(part), second, u[part], np.empty(0))
+    return u, second
 
 
 def least_pairs(table: CostTable, u: Any, v: Any, count: int, limit: float | None = None) -> tuple[Index, Float]:

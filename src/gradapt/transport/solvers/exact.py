@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gradapt.errors import InputError
 from gradapt.transport.kernels import has_numba
-from gradapt.transport.kernels.arrays import vector
+from gradapt.transport.kernels.arrays import is_tensor, vector
 from gradapt.transport.problem.cost_table import CostTable, HeldTable, mean_cost
 from gradapt.transport.problem.devices import fits_on_device
 from gradapt.transport.problem.problem import Problem, Solution
@@ -31,6 +31,7 @@ from gradapt.transport.solvers.on_a_line import positions_on_a_line, second_pote
 __all__ = ["SMALL_PAIRS", "Exact"]
 
 Float = NDArray[np.float64]
+Index = NDArray[np.int64]
 
 # Up to this many pairs the simplex takes them all at once.
 SMALL_PAIRS = 250 * 250
@@ -122,10 +123,17 @@ class Exact:
                 with suppress(PrecisionError):
                     state = refine(products, assign(self._provider(products), progress=self.progress, budget=budget))
                     return _permutation(state, seen)
-            seen = table
+            seen = table = self._kept(table)
             return _permutation(assign(self._provider(table), progress=self.progress, budget=budget), table)
         except TiesError as left:
-            return self._by_pricing(problem, _moved(-left.prices, seen, table))
+            return self._by_pricing(problem, _moved(-left.prices, seen, table), table)
+
+    def _kept(self, table: CostTable) -> CostTable:
+        """The table with its costs kept, where they fit and forming them again would take longer than reading."""
+        n, m = table.shape
+        if is_tensor(table.home) or (8.0 * n * m <= self.memory and not table.quick):
+            return HeldTable.of(table)
+        return table
 
     def _provider(self, costs: CostTable | Products) -> CostProvider:
         """Costs for the auction: kept where they fit, formed again else."""
@@ -133,21 +141,19 @@ class Exact:
             fits = 4.0 * len(costs.left) * len(costs.right) <= self.memory
             return costs.stored() if fits else costs.blocks()
         n, m = costs.shape
-        if 8.0 * n * m <= self.memory:
-            return StoredCosts(HeldTable.of(costs).matrix, np.zeros(m))
-        return BlockCosts(costs.block, n, np.zeros(m))
+        if isinstance(costs, HeldTable):
+            return StoredCosts(costs.matrix, np.zeros(m))
+        return BlockCosts(costs.block, n, np.zeros(m), quick=costs.quick)
 
-    def _by_pricing(self, problem: Problem, v: Any = None) -> Solution:
+    def _by_pricing(self, problem: Problem, v: Any = None, table: CostTable | None = None) -> Solution:
         """A vertex of the transport polytope, by candidate pairs and pricing; all pairs where they are few.
 
-        ``v`` is an approximate potential of the second cloud, where one is at hand.
+        ``v`` is an approximate potential of the second cloud for ``table``, where they are at hand.
         """
         n, m = problem.shape
-        table = problem.table(apart=True)
-        if problem.on_device or 8.0 * n * m <= self.memory:
-            table = HeldTable.of(table)
-            if self.progress is not None:
-                self.progress("costs", 1.0)
+        table = self._kept(problem.table(apart=True) if table is None else table)
+        if self.progress is not None:
+            self.progress("costs", 1.0)
         weights = whole_units(problem.weights0, problem.weights1)
         small = not problem.on_device and n * m <= SMALL_PAIRS
         if v is None:
@@ -182,10 +188,7 @@ class Exact:
         copies = (np.arange(size) + 0.5) / size
         rows = np.minimum(np.searchsorted(np.cumsum(problem.weights0), copies), problem.shape[0] - 1)
         cols = np.minimum(np.searchsorted(np.cumsum(problem.weights1), copies), problem.shape[1] - 1)
-        equal = np.full(size, 1.0 / size)
-        square = problem.between(rows, cols, equal, equal).table(apart=True)
-        products = Products.of(square) if isinstance(square, SquaredDistances) and square.by_product else None
-        provider = self._provider(square if products is None else products)
+        provider, seen = self._between_copies(problem, table, rows, cols)
         state = AuctionState.fresh(provider)
         # Where the budget ends the run, whatever prices it reached are a start.
         with suppress(TiesError):
@@ -196,7 +199,25 @@ class Exact:
         if not known.all():
             # So low that no row looks at a column without a copy: its own potential then comes from the rows.
             v = np.where(known, v, v[known].min() - _BEYOND * mean_cost(table))
-        return _moved(v, square if products is None else products.table, table)
+        return _moved(v, seen, table)
+
+    def _between_copies(
+        self, problem: Problem, table: CostTable, rows: Index, cols: Index
+    ) -> tuple[CostProvider, CostTable]:
+        """Costs between copies of samples, and the table whose potentials its prices are: kept costs or others."""
+        if isinstance(table, HeldTable):
+            matrix = table.matrix
+
+            def block(some: Index) -> Float:
+                return np.take(matrix[rows[some]], cols, axis=1)
+
+            return BlockCosts(block, len(rows), np.zeros(len(cols)), quick=True), table.table
+        equal = np.full(len(rows), 1.0 / len(rows))
+        square = problem.between(rows, cols, equal, equal).table(apart=True)
+        if isinstance(square, SquaredDistances) and square.by_product:
+            products = Products.of(square)
+            return self._provider(products), products.table
+        return self._provider(self._kept(square)), square
 
 
 def _moved(v: Float, seen: CostTable, table: CostTable) -> Float:

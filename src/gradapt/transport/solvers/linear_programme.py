@@ -10,6 +10,7 @@ from scipy.optimize import linprog
 from scipy.sparse import csr_array, vstack
 
 from gradapt.errors import SolverError
+from gradapt.transport.problem.cost_table import CostTable
 
 __all__ = ["LinearProgramme"]
 
@@ -42,7 +43,7 @@ class LinearProgramme:
         self.rows, self.cols = np.concatenate([self.rows, rows]), np.concatenate([self.cols, cols])
         self.cost = np.concatenate([self.cost, costs])
 
-    def begin(self, order: Index, u: Any, v: Any) -> None:
+    def begin(self, u: Any, v: Any) -> None:
         """The programme needs no start."""
 
     def improve(self) -> None:
@@ -62,6 +63,9 @@ class LinearProgramme:
         self.mass = found.x
         duals = np.append(found.eqlin.marginals, 0.0) * self.scale
         self.potentials = duals[: len(self.weights0)], duals[len(self.weights0) :]
+
+    def sweep(self, table: CostTable) -> bool:
+        return False
 
     def sharpen(self, u: Float, v: Float) -> bool:
         """It cannot."""

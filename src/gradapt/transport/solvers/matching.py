@@ -14,6 +14,7 @@ from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
 from gradapt.errors import SolverError
 from gradapt.transport.kernels.arrays import beside, is_tensor, to_numpy
+from gradapt.transport.problem.cost_table import CostTable
 
 __all__ = ["Matching"]
 
@@ -35,7 +36,7 @@ class Matching:
     --------
     >>> matching = Matching(2)
     >>> matching.add(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.array([1.0, 2.0, 1.0, 5.0]))
-    >>> matching.begin(np.arange(4), np.zeros(2), np.zeros(2))
+    >>> matching.begin(np.zeros(2), np.zeros(2))
     >>> matching.improve()
     >>> matching.entries()[1].tolist()
     [1, 0]
@@ -53,7 +54,7 @@ class Matching:
         self.rows, self.cols = np.divmod(pairs[order], len(self.v))
         self.cost = np.concatenate([self.cost, costs])[order]
 
-    def begin(self, order: Index, u: Any, v: Any) -> None:
+    def begin(self, u: Any, v: Any) -> None:
         """Start from these potentials."""
         self.u, self.v = u, v
 
@@ -64,6 +65,9 @@ class Matching:
         self.matched = self._best()
         if not self._prove(_MOST_STEPS):
             raise SolverError("the sparse matching was not optimal on its own pairs; use Exact(device='cpu')")
+
+    def sweep(self, table: CostTable) -> bool:
+        return False
 
     def sharpen(self, u: Float, v: Float) -> bool:
         """It cannot."""

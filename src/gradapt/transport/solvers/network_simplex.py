@@ -1,9 +1,9 @@
 """Network simplex on a growing set of candidate pairs; needs numba.
 
 The tree of basic pairs is kept while pairs are added, so that pricing never starts
-again from nothing. It begins with a greedy plan along given priorities, which is nearly
-optimal where they are reduced costs of good potentials. What the greedy plan leaves over
-goes over one artificial arc per sample to a root. Trees stay strongly feasible
+again from nothing. It begins with a plan of shortest augmenting paths from given potentials: most of the mass
+finds its place so. What that leaves over, where paths become long, goes over
+one artificial arc per sample to a root. Trees stay strongly feasible
 (Cunningham 1976), so that ties cannot make it run in circles.
 """
 
@@ -16,14 +16,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradapt.errors import SolverError
+from gradapt.transport.kernels.arrays import is_tensor, to_numpy
+from gradapt.transport.problem.cost_table import CostTable, HeldTable, table_parts
 
 __all__ = ["TransportTree"]
 
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-# Costs of artificial arcs in units of the largest cost; raised by the factor while one carries mass.
-_ARTIFICIAL, _RAISE, _MOST_RAISES = 4.0, 16.0, 12
+# Costs of artificial arcs in units of a common cost; raised by the factor while one carries mass.
+_ARTIFICIAL, _RAISE, _MOST_RAISES = 4.0, 16.0, 24
+# Artificial arcs begin with the cost that this share of pairs does not exceed.
+_COMMON = 0.98
 # Reduced costs below this share of the largest cost are rounding.
 _TOLERANCE = 1e-14
 # Pivots between two chances to interrupt; those after which something is wrong.
@@ -32,6 +36,10 @@ _PIVOTS_AT_ONCE, _PIVOTS_PER_NODE = 10_000, 10_000
 _DUST = 1e-13
 # Times that costs may be cut off above those that the plan uses.
 _MOST_SHARPENINGS = 4
+# Looks at each candidate in the search for shortest paths, at most: ties take many, and pivots take over.
+_LOOKS_EACH = 20
+# A pass over all pairs takes those that violate by this share of the worst of the pass before.
+_WORST_SHARE = 0.01
 
 
 class TransportTree:
@@ -50,7 +58,7 @@ class TransportTree:
     --------
     >>> tree = TransportTree(np.array([0.5, 0.5]), np.array([0.25, 0.75]))
     >>> tree.add(np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]), np.array([0.0, 1.0, 2.0, 0.5]))
-    >>> tree.begin(np.arange(4))
+    >>> tree.begin(np.zeros(2), np.zeros(2))
     >>> _ = tree.improve()
     >>> [part.tolist() for part in tree.entries()]
     [[0, 0, 1], [0, 1, 1], [0.25, 0.25, 0.5]]
@@ -61,36 +69,50 @@ class TransportTree:
         self.n, self.m = n, m
         self.most = _PIVOTS_PER_NODE * (n + m) + _PIVOTS_AT_ONCE if max_pivots is None else max_pivots
         self.weights = np.concatenate([weights0, weights1 * (weights0.sum() / weights1.sum())])
-        self.left = np.append(self.weights, 0.0)
         self.dust = _DUST * float(weights0.sum())
-        node = np.arange(n + m)
-        self.tail = np.where(node < n, node, n + m)
-        self.head = np.where(node < n, n + m, node)
+        node = np.arange(n + m, dtype=np.int32)
+        self.tail = np.where(node < n, node, np.int32(n + m))
+        self.head = np.where(node < n, np.int32(n + m), node)
         self.cost = np.zeros(n + m)
         self.flow = np.zeros(n + m)
         self.base0, self.base1, self.cap, self.sharpenings = np.zeros(n), np.zeros(m), np.inf, 0
         size = n + m + 1
-        self.links = np.full((5, size), -1, np.int64)
-        self.depth = np.zeros(size, np.int64)
+        self.links = np.full((5, size), -1, np.int32)
+        self.count = np.ones(size, np.int32)
         self.upward = np.zeros(size, np.bool_)
         self.potential = np.zeros(size)
 
     def add(self, rows: Index, cols: Index, costs: Float) -> None:
         """More candidate pairs."""
-        self.tail = np.concatenate([self.tail, rows])
-        self.head = np.concatenate([self.head, cols + self.n])
+        self.tail = np.concatenate([self.tail, rows.astype(np.int32)])
+        self.head = np.concatenate([self.head, (cols + self.n).astype(np.int32)])
         self.cost = np.concatenate([self.cost, self._seen(rows, cols, costs)])
         self.flow = np.concatenate([self.flow, np.zeros(len(rows))])
 
-    def begin(self, order: Index, u: Any = None, v: Any = None) -> None:
-        """A greedy plan that takes the pairs in this order, and its tree."""
-        from gradapt.transport.kernels.simplex_loops import greedy, hang  # numba is slow to import
+    def begin(self, u: Any, v: Any) -> None:
+        """The plan of shortest augmenting paths from these potentials, and its tree."""
+        from gradapt.transport.kernels.flow_loops import join, route  # numba is slow to import
+        from gradapt.transport.kernels.forest_loops import forest
 
-        self._set_artificial(_ARTIFICIAL * self.scale)
-        chosen = greedy(self.tail, self.head, self.flow, self.left, order + self.n + self.m)
-        hang(
-            self.n, chosen, self.tail, self.head, self.cost, self.flow, self.left, self.links, self.depth, self.upward,
-            self.potential,
+        first, n = self.n + self.m, self.n
+        # A few far samples do not spoil the digits of all others: they wait until artificial arcs cost more.
+        common = float(np.quantile(np.abs(self.cost[first:]), _COMMON)) if len(self.cost) > first else 0.0
+        self._set_artificial(_ARTIFICIAL * (common or self.scale))
+        order = np.argsort(self.tail[first:], kind="stable")
+        start = np.searchsorted(self.tail[first:][order], np.arange(n + 1))
+        left, flow, u, v = self.weights.copy(), np.zeros(len(order)), to_numpy(u).copy(), to_numpy(v).copy()
+        route(
+            start, self.head[first:][order] - n, self.cost[first:][order], flow, u, v, left[:n], left[n:],
+            self.dust / first, _LOOKS_EACH * len(order),
+        )  # fmt: skip
+        self.flow[:first] = left
+        self.flow[first + order] = flow
+        chosen = forest(self.tail, self.head, self.cost, self.flow, first + 1)
+        by_column = np.argsort(self.head[first:], kind="stable") + first
+        column_start = np.searchsorted(self.head[by_column] - n, np.arange(self.m + 1))
+        join(
+            n, chosen, by_column, column_start, self.tail, self.head, self.cost, u, v, self.links, self.count,
+            self.upward, self.potential,
         )  # fmt: skip
 
     def improve(self) -> int:
@@ -107,20 +129,47 @@ class TransportTree:
     def _pivot(self) -> int:
         from gradapt.transport.kernels.simplex_loops import pivots as exchange  # numba is slow to import
 
-        # Potentials hold the cost of an artificial arc, whose last digit is no reason to pivot.
-        tolerance = max(_TOLERANCE * self.scale, 4 * np.finfo(np.float64).eps * self.cost[0])
-        cursor = np.array([self.n + self.m])
+        tolerance, cursor = self._tolerance, np.array([self.n + self.m])
         pivots = 0
         while pivots < self.most:
             # A number at a time: an interrupt is heard between two calls.
             made = exchange(
-                self.n + self.m, self.tail, self.head, self.cost, self.flow, tolerance, self.links, self.depth,
+                self.n + self.m, self.tail, self.head, self.cost, self.flow, tolerance, self.links, self.count,
                 self.upward, self.potential, cursor, _PIVOTS_AT_ONCE,
             )  # fmt: skip
             pivots += int(made)
             if made < _PIVOTS_AT_ONCE:
                 return pivots
         raise SolverError(f"the network simplex did not end in {self.most:,} pivots; raise max_iterations")
+
+    def sweep(self, table: CostTable) -> bool:
+        """Pivot over all pairs of a table, row after row, until none pays; whether that was possible.
+
+        For potentials too poor to choose candidates. A pass takes the rows that violate most, as seen in the
+        pass before. Costs are those of the table's blocks; in the end the pairs in use get those of single pairs.
+        """
+        from gradapt.transport.kernels.simplex_loops import sweep  # numba is slow to import
+
+        if self.sharpenings or not (table.quick or isinstance(table, HeldTable)) or is_tensor(table.home):
+            return False
+        first, room, n = len(self.tail), self.n + self.m + 1, self.n
+        self.add(np.zeros(room, np.int64), np.full(room, -n), np.zeros(room))
+        free, state = np.arange(first, first + room)[::-1].copy(), np.array([room, first, n])
+        tolerance, worst, pivots = self._tolerance, np.full(1, -np.inf), 0
+        while worst[0] < -tolerance and pivots < self.most:
+            bar = max(tolerance, -_WORST_SHARE * worst[0]) if np.isfinite(worst[0]) else tolerance
+            worst[0] = 0.0
+            self._renew()
+            for part in table_parts(table):
+                pivots += sweep(
+                    table.block(part), part.start, self.tail, self.head, self.cost, self.flow, bar, self.links,
+                    self.count, self.upward, self.potential, free, state, worst,
+                )  # fmt: skip
+        used = first + np.flatnonzero(self.head[first:] > 0)
+        rows, cols = self.tail[used].astype(np.int64), self.head[used].astype(np.int64) - n
+        self.cost[used] = table.pairs(rows, cols)
+        self._renew()
+        return True
 
     def sharpen(self, u: Float, v: Float) -> bool:
         """Go on with reduced costs, cut off above those that the plan uses; whether that may help.
@@ -158,6 +207,11 @@ class TransportTree:
         return float(np.abs(costs).max()) or 1.0 if len(costs) else 1.0
 
     @property
+    def _tolerance(self) -> float:
+        # Potentials hold the cost of an artificial arc, whose last digit is no reason to pivot.
+        return max(_TOLERANCE * self.scale, 4 * float(np.finfo(np.float64).eps) * float(self.cost[0]))
+
+    @property
     def potentials(self) -> tuple[Float, Float]:
         """Potentials of rows and columns: their sum is the cost of every basic pair."""
         first = self.n + self.m
@@ -181,10 +235,10 @@ class TransportTree:
         # Two totals differ by rounding: the largest weight bears it.
         supply[np.abs(supply).argmax()] -= math.fsum(supply)
         flow = np.zeros_like(self.flow)
-        settle(np.argsort(-self.depth, kind="stable"), supply, self.links, self.upward, flow)
+        settle(np.argsort(self.count, kind="stable"), supply, self.links, self.upward, flow)
         least = np.minimum(self.weights[self.tail[first:]], self.weights[self.head[first:]])
         used = np.flatnonzero(flow[first:] > 4 * np.finfo(np.float64).eps * least) + first
-        return self.tail[used], self.head[used] - self.n, flow[used]
+        return self.tail[used].astype(np.int64), self.head[used].astype(np.int64) - self.n, flow[used]
 
     def _renew(self) -> None:
         from gradapt.transport.kernels.simplex_loops import renew_potentials  # numba is slow to import

@@ -1,0 +1,146 @@
+"""Compiled loops that read costs once: short lists of least costs, minima of rows and columns, squared distances.
+
+Minima of a row are taken lane by lane, over columns that lie a stripe apart: the compiler
+vectorises that, as it does not a running minimum. Slices begin at zero so that it sees no index below it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+__all__ = ["lane_minima", "list_rows", "lower_columns", "squared_differences", "transform_rows"]
+
+# Lanes for each column wanted.
+_LANES_EACH = 4
+# NaN never reaches the loops; without this minima are not vectorised.
+_FAST = {"nnan", "nsz", "contract"}
+# Distances formed at a time: they and as many coordinates stay in the nearest cache.
+_TILE = 1024
+
+
+@njit(cache=True, nogil=True)
+def _kth(values, size, k):  # type: ignore[no-untyped-def]
+    """The ``k``-th smallest (from 0) of ``values[:size]``, which are reordered."""
+    low, high = 0, size - 1
+    while low < high:
+        pivot = values[(low + high) >> 1]
+        i, j = low, high
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while values[j] > pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if k <= j:
+            high = j
+        elif k >= i:
+            low = i
+        else:
+            break
+    return values[k]
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def lane_minima(costs, factor, price, minima):  # type: ignore[no-untyped-def]
+    """``minima[q]``: the least ``factor * cost + price`` of columns ``q``, ``q + w``, ...; ``w`` lanes."""
+    m, w = price.size, minima.size
+    for q in range(w):
+        minima[q] = np.inf
+    for first in range(0, m, w):
+        some, prices = costs[first : first + w], price[first : first + w]
+        for q in range(some.size):
+            value = factor * some[q] + prices[q]
+            minima[q] = value if value < minima[q] else minima[q]
+
+
+@njit(cache=True, nogil=True)
+def list_rows(matrix, factor, sources, targets, price, wanted, idx, cost, length, tau):  # type: ignore[no-untyped-def]
+    """Fill the lists of rows ``targets`` from rows ``sources`` of ``matrix`` at the given prices.
+
+    A cost is ``factor`` times the entry of the matrix. At least ``wanted`` columns of least
+    ``cost + price`` are listed, at most as many as a list holds. Ties are taken from a
+    different place in each row, so that tied rows do not all list the same columns.
+    """
+    m, capacity = price.size, idx.shape[1]
+    lanes = min(m, _LANES_EACH * wanted)
+    minima, spare = np.empty(lanes), np.empty(max(m, lanes))
+    values, columns = np.empty(m), np.empty(m, np.int64)
+    for position in range(sources.size):
+        costs, row = matrix[sources[position]], targets[position]
+        lane_minima(costs, factor, price, minima)
+        threshold = np.inf
+        if m > capacity:
+            spare[:lanes] = minima
+            threshold = _kth(spare, lanes, wanted - 1)
+        start = (row * 7919) % lanes
+        found = 0
+        for shifted in range(lanes):
+            q = shifted + start - (lanes if shifted + start >= lanes else 0)
+            if minima[q] <= threshold:
+                for j in range(q, m, lanes):
+                    value = factor * costs[j] + price[j]
+                    if value <= threshold:
+                        values[found] = value
+                        columns[found] = j
+                        found += 1
+        ties_left = found
+        if found > capacity:
+            spare[:found] = values[:found]
+            threshold = _kth(spare, found, capacity - 1)
+            ties_left = capacity
+            for k in range(found):
+                ties_left -= values[k] < threshold
+        kept = 0
+        for k in range(found):
+            if values[k] < threshold or (values[k] == threshold and ties_left > 0):
+                ties_left -= values[k] == threshold
+                idx[row, kept] = columns[k]
+                cost[row, kept] = factor * costs[columns[k]]
+                kept += 1
+        length[row] = kept
+        tau[row] = np.inf if kept == m else threshold
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def transform_rows(costs, v, u, columns):  # type: ignore[no-untyped-def]
+    """``u[i]``, the least ``costs[i, j] - v[j]``; ``columns[j]`` lowered to the least ``costs[i, j] - u[i]``."""
+    lanes = np.empty(min(v.size, 256))
+    turned = -v
+    for i in range(costs.shape[0]):
+        row = costs[i]
+        lane_minima(row, 1.0, turned, lanes)
+        least = lanes.min()
+        u[i] = least
+        for j in range(columns.size):
+            value = row[j] - least
+            columns[j] = value if value < columns[j] else columns[j]
+
+
+@njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
+def lower_columns(costs, u, relative, columns):  # type: ignore[no-untyped-def]
+    """``columns[j]`` lowered to the least ``costs[i, j] - u[i]`` less ``relative`` times the size of that cost."""
+    for i in range(costs.shape[0]):
+        row, potential = costs[i], u[i]
+        for j in range(columns.size):
+            value = (row[j] - potential) - relative * abs(row[j])
+            columns[j] = value if value < columns[j] else columns[j]
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def squared_differences(first, second, out):  # type: ignore[no-untyped-def]
+    """Squared distances of the rows of ``first`` from the columns of ``second``, feature after feature."""
+    m = second.shape[1]
+    for start in range(0, m, _TILE):
+        for i in range(first.shape[0]):
+            line = out[i, start : start + _TILE]
+            for j in range(line.size):
+                line[j] = 0.0
+            for k in range(first.shape[1]):
+                value, other = first[i, k], second[k, start : start + _TILE]
+                for j in range(line.size):
+                    difference = value - other[j]
+                    line[j] += difference * difference
