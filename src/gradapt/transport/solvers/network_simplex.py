@@ -232,7 +232,8 @@ class TransportTree:
         first = self.n + self.m
         supply = np.append(self.weights, 0.0)
         supply[self.n :] *= -1.0
-        # Two totals differ by rounding: the largest weight bears it.
+        # Two totals differ by rounding: every column bears its share, and the largest weight what is left of it.
+        supply[self.n :] -= supply[self.n :] * (math.fsum(supply) / math.fsum(supply[self.n :]))
         supply[np.abs(supply).argmax()] -= math.fsum(supply)
         flow = np.zeros_like(self.flow)
         settle(np.argsort(self.count, kind="stable"), supply, self.links, self.upward, flow)
