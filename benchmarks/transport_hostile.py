@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
+from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -156,6 +157,9 @@ def main() -> None:
         "false bounds": sum(r.get("false bound", False) for r in records),
         "false proofs": sum(r.get("false proof", False) for r in records),
         "proven": sum(r["proven"] for r in records),
+        "not proven": dict(
+            Counter(f"{r['kind']}{', sparse' if r.get('sparse') else ''}" for r in records if not r["proven"])
+        ),
         "largest relative marginal error": max(r["marginal"] for r in records),
         "slowest / median of its size": float(times.max() / np.median(times)) if len(times) else None,
     }

@@ -220,6 +220,9 @@ class SquaredDistances:
         if is_tensor(self.x0):
             return self._tensor_pairs(rows, cols)
         costs = np.empty(len(rows))
+        if has_numba() and not self.sparse and len(rows) * self.features >= COMPILED_WORK:
+            self._compiled_pairs(rows, cols, costs)
+            return np.asarray(checked(costs))
         step = max(1, PAIR_VALUES // self.features)
         shift = self.shift if self.apart else None
 
@@ -234,6 +237,16 @@ class SquaredDistances:
 
         in_threads(work, len(rows), small=len(rows) * self.features < 1_000_000)
         return np.asarray(checked(costs))
+
+    def _compiled_pairs(self, rows: Index, cols: Index, costs: Float) -> None:
+        from gradapt.transport.kernels.listing_loops import pair_differences  # numba is slow to import
+
+        shift = np.zeros(self.features) + self.shift
+
+        def work(piece: slice) -> None:
+            pair_differences(self.x0, self.x1, rows[piece], cols[piece], shift, costs[piece])
+
+        in_threads(work, len(rows), small=len(rows) * self.features < 1_000_000)
 
     def _tensor_pairs(self, rows: Index, cols: Index) -> Float:
         r, c = beside(self.x0, rows), beside(self.x0, cols)
