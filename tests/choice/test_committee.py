@@ -118,7 +118,7 @@ def test_neighbours_are_looked_for_once(path, monkeypatch):
     monkeypatch.setattr(neighbours, "nearest_neighbours", lambda *given: asked.append(1) or found(*given))
     truth = path.target.labels
     chosen(path, {"one": Says(truth), "same": Says(truth)}, committee=Committee(0.05))
-    assert len(asked) == 3  # within the target, within the source, from one to the other
+    assert len(asked) == 2  # within the target, and in the source
 
 
 def test_without_a_committee_the_best_candidate_is_taken_as_it_is(path):

@@ -25,7 +25,7 @@ __all__ = ["GUARDS", "SCORE", "SOURCE", "Chosen", "choose", "conclude", "pick"]
 
 # Name of the source model where the candidates do not have one.
 SOURCE = "source"
-SCORE: Evidence = NeighbourInformation(with_source=True)
+SCORE: Evidence = NeighbourInformation(measured=True, with_source=True)
 GUARDS: tuple[Guard, ...] = (ClassShares(), StructureHolds(), Names())
 # Differences of scores below this are rounding.
 _TIE = 1e-9

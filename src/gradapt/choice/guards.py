@@ -138,7 +138,7 @@ def _by_source(runs: Runs, one: Hashable, other: Hashable, weights: NDArray[np.f
     """The candidate that agrees with what comes from the source on clearly fewer rows; None where neither does."""
     rows, anchor = np.arange(len(weights)), runs.labels(runs.reference)
     if len(runs.sequence) > 2:
-        rows, around = NeighbourInformation().along(runs)
+        rows, around = NeighbourInformation(measured=True).along(runs)
         anchor = most_frequent(around)
     mass = weights[rows] / weights[rows].sum()
     gain = (runs.labels(one)[rows] == anchor).astype(np.float64) - (runs.labels(other)[rows] == anchor)

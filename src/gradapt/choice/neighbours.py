@@ -15,6 +15,7 @@ from gradapt.choice.runs import Runs
 from gradapt.domains import Domain, is_tensor, some_rows
 from gradapt.errors import InputError
 from gradapt.methods.class_shares import class_shares, total_variation
+from gradapt.methods.feature_maps import measured_columns
 from gradapt.seeds import derive_seed
 from gradapt.transport.kernels.arrays import as_double, beside, smallest, to_numpy
 from gradapt.transport.problem.problem import Problem
@@ -28,6 +29,10 @@ __all__ = [
     "shared_information",
     "standardised",
 ]
+
+
+# Rows of each end that a column's values are counted in.
+_LOOKED_AT = 1_000
 
 
 @dataclass(frozen=True)
@@ -47,14 +52,17 @@ class NeighbourInformation:
         that space where they hold words or missing values.
     own_scale : bool
         Divide each feature by its deviation in the target first, for tables whose columns have units of their own.
+    measured : bool
+        Compare rows of a table, which are no images, by their measured columns alone (more than ten distinct values),
+        where there are any, each in units of its own deviation. A model that leans on a flag gives rows that share it
+        one label, and would be praised for that.
     with_source : bool
-        Use what the labelled source knows, in three ways. The information counts up to that of the true labels of the
-        source about their neighbours: a labelling that is smoother than the truth is no better. It is multiplied by the
-        share of the rows that need not change class for the target to have the source's class proportions. The
-        information between a row's label and the labels of its nearest neighbours in the source is added, or taken
-        away where they agree on fewer rows than by chance. Where there are given domains, half of that comes from
-        neighbours in the last of them: there most neighbours in the domain before decide on a label, from the source
-        on. For this each domain is standardised by itself.
+        Use what the labelled source knows, in two ways. The information is multiplied by the share of the rows that
+        need not change class for the target to have the source's class proportions. The information between a row's
+        label and the labels of its nearest neighbours in the source is added, or taken away where they agree on fewer
+        rows than by chance. Where there are given domains, half of that comes from neighbours in the last of them:
+        there most neighbours in the domain before decide on a label, from the source on. For this each domain is
+        standardised by itself.
 
     Examples
     --------
@@ -69,6 +77,7 @@ class NeighbourInformation:
     max_rows: int = 10_000
     feature_space: bool = False
     own_scale: bool = False
+    measured: bool = False
     with_source: bool = False
 
     def __post_init__(self) -> None:
@@ -111,32 +120,34 @@ class NeighbourInformation:
 
     def _looked_for(self, runs: Runs) -> _Neighbourhood:
         space, k = _Space.of(runs, self.feature_space), len(runs.learner.classes)
-        points, rows, weights = self._distinct(space.domains[-1], self.max_rows)
-        around = nearest_neighbours(self._scaled(points), self.n_neighbours)
-        seen = _Neighbourhood(rows, weights, around, space.words)
+        if self.measured:
+            space = space.measured()
+        points, rows, weights = self._distinct(space, -1, self.max_rows)
+        scaled = standardised(points) if self.own_scale or space.is_table else points
+        seen = _Neighbourhood(rows, weights, nearest_neighbours(scaled, self.n_neighbours), space.words)
         if not self.with_source:
             return seen
         # As many rows as of the target: neighbours are nearer where there are more of them.
-        there, chosen, mass = self._distinct(space.domains[0], points.shape[0])
+        there, chosen, _ = self._distinct(space, 0, points.shape[0])
         codes = runs.sequence.source.codes(runs.learner.classes)
-        known = class_shares(codes, k, runs.sequence.source.weights)
+        shares = class_shares(codes, k, runs.sequence.source.weights)
         codes = codes[chosen]
-        within = codes[nearest_neighbours(self._scaled(there), self.n_neighbours)]
-        most = float(np.average(shared_information(codes, within, k, mass), weights=mass))
         witnesses = [self._across(points, there, codes)]
         if len(space.domains) > 2:
-            for given in space.domains[1:-1]:
-                nearer = self._distinct(given, points.shape[0])[0]
+            for place in range(1, len(space.domains) - 1):
+                nearer = self._distinct(space, place, points.shape[0])[0]
                 there, codes = nearer, most_frequent(self._across(nearer, there, codes))
             witnesses.append(self._across(points, there, codes))
-        return replace(seen, most=most, shares=known, witnesses=tuple(witnesses))
+        return replace(seen, shares=shares, witnesses=tuple(witnesses))
 
     def _across(self, points: Any, among: Any, codes: NDArray[np.int64]) -> NDArray[np.int64]:
         """Labels of each point's nearest neighbours in another domain."""
         return codes[nearest_neighbours(standardised(points), self.n_neighbours, standardised(among))]
 
-    def _distinct(self, domain: Domain, most: int) -> tuple[Any, NDArray[np.int64], NDArray[np.float64]]:
+    @staticmethod
+    def _distinct(space: _Space, place: int, most: int) -> tuple[Any, NDArray[np.int64], NDArray[np.float64]]:
         """Some rows of a domain as points, each once, with their numbers and weights."""
+        domain = space.domains[place]
         rows = _judged(domain, most)
         points = domain.matrix()
         some = points[beside(points, rows)]
@@ -144,10 +155,10 @@ class NeighbourInformation:
         group = groups(to_numpy(some) if is_tensor(some) else some)
         first = np.unique(group, return_index=True)[1]
         mass = check_weights(domain.weights, len(domain))[rows]
-        return some[beside(some, first)], rows[first], np.asarray(np.bincount(group, mass), dtype=np.float64)
-
-    def _scaled(self, points: Any) -> Any:
-        return standardised(points) if self.own_scale else points
+        found = some[beside(some, first)]
+        if space.columns is not None:
+            found = found[:, beside(found, space.columns)]
+        return found, rows[first], np.asarray(np.bincount(group, mass), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,8 +167,6 @@ class _Neighbourhood:
 
     Attributes
     ----------
-    most : float
-        Information between the true labels of the source and their neighbours.
     shares : array
         Class proportions of the source.
     witnesses : tuple of int arrays
@@ -168,17 +177,14 @@ class _Neighbourhood:
     weights: NDArray[np.float64]
     around: NDArray[np.int64]
     words: str
-    most: float = 0.0
     shares: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     witnesses: tuple[NDArray[np.int64], ...] = ()
 
     def held_against_source(self, said: NDArray[np.int64], own: NDArray[np.float64], k: int) -> NDArray[np.float64]:
         """Information about neighbours in the target, as far as the labelled source bears it out."""
-        information = float(np.average(own, weights=self.weights))
-        factor = 1.0 if information <= self.most else max(self.most, 0.0) / information
-        factor *= 1.0 - total_variation(class_shares(said, k, self.weights), self.shares)
+        kept = 1.0 - total_variation(class_shares(said, k, self.weights), self.shares)
         told = [named_information(said, around, k, self.weights) for around in self.witnesses]
-        return np.asarray(factor * own + np.mean(told, axis=0))
+        return np.asarray(kept * own + np.mean(told, axis=0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,6 +193,8 @@ class _Space:
 
     domains: tuple[Domain, ...]
     words: str
+    is_table: bool = False
+    columns: NDArray[np.int64] | None = None
 
     @classmethod
     def of(cls, runs: Runs, feature_space: bool) -> _Space:
@@ -199,6 +207,19 @@ class _Space:
                 pass  # words and missing values have no distance of their own
         encoded = tuple(runs.workspace.encoded_domain(runs.learner, domain) for domain in domains)
         return cls(encoded, " in the space of the encoder")
+
+    def measured(self) -> _Space:
+        """Compared by the measured columns of a table; by all where none is measured, and what is no table as it is."""
+        if self.words or any(sp.issparse(own.samples) or len(own.samples.shape) != 2 for own in self.domains):
+            return self
+        some = []
+        for own in (self.domains[0], self.domains[-1]):
+            points = own.matrix()
+            some.append(to_numpy(points[beside(points, some_rows(len(own), _LOOKED_AT, derive_seed("columns")))]))
+        columns = np.flatnonzero(measured_columns(*some))
+        if len(columns) in (0, some[0].shape[1]):
+            return replace(self, is_table=True)
+        return _Space(self.domains, " by measured columns", True, columns)
 
 
 def standardised(points: Any) -> Any:
