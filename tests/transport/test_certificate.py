@@ -91,6 +91,7 @@ def test_products_bound_the_exact_transform_from_below(
 ) -> None:
     """Compared in rational arithmetic: the bound never exceeds the truth and hardly falls below it."""
     monkeypatch.setattr(squared_distances, "DIRECT_WORK", 0.0)
+    monkeypatch.setattr(squared_distances, "QUICK_FEATURES", 0)
     rng = np.random.default_rng(1)
     x0, x1 = rng.standard_normal((12, 5)) + offset, rng.standard_normal((9, 5)) + offset
     u = rng.standard_normal(12)
@@ -106,6 +107,7 @@ def test_products_bound_the_exact_transform_from_below(
 
 def test_close_pairs_sharpen_the_bound_of_nearly_equal_clouds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(squared_distances, "DIRECT_WORK", 0.0)
+    monkeypatch.setattr(squared_distances, "QUICK_FEATURES", 0)
     rng = np.random.default_rng(2)
     x0 = rng.standard_normal((80, 10))
     problem = Problem.of(x0, x0[::-1] + 1e-9 * rng.standard_normal((80, 10)))

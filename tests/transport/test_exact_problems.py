@@ -97,6 +97,7 @@ def test_float32_products_are_refined_to_the_exact_optimum(case) -> None:
     problem = Problem.of(*case)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(squared_distances, "DIRECT_WORK", -1.0)
+        patch.setattr(squared_distances, "QUICK_FEATURES", 0)
         plan = solve(problem, Exact())
     assert_optimal(problem, plan)
 

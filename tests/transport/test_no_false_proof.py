@@ -42,12 +42,15 @@ def true_costs(x0: np.ndarray, x1: np.ndarray) -> list[list[Fraction]]:
     return [[sum((p - q) ** 2 for p, q in zip(r, s, strict=True)) for s in b] for r in a]
 
 
-@pytest.mark.parametrize("way", ["dense", "products", "sparse", "large methods", "tensors"])
+@pytest.mark.parametrize("way", ["dense", "compiled", "products", "sparse", "large methods", "tensors"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_bounds_and_proofs_are_true(kind: str, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
     if way in ("products", "large methods"):
         monkeypatch.setattr(squared_distances, "DIRECT_WORK", -1.0)
-    if way == "large methods":
+        monkeypatch.setattr(squared_distances, "QUICK_FEATURES", 0)
+    if way == "compiled":
+        monkeypatch.setattr(squared_distances, "COMPILED_WORK", 0)
+    if way in ("compiled", "large methods"):
         monkeypatch.setattr(exact, "SMALL_PAIRS", 0)
     for seed in range(12):
         x0, x1 = hostile(kind, seed)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["lane_minima", "list_rows", "lower_columns", "squared_differences", "transform_rows"]
+__all__ = ["lane_minima", "list_rows", "lower_columns", "pair_differences", "squared_differences", "transform_rows"]
 
 # Lanes for each column wanted.
 _LANES_EACH = 4
@@ -144,3 +144,15 @@ def squared_differences(first, second, out):  # type: ignore[no-untyped-def]
                 for j in range(line.size):
                     difference = value - other[j]
                     line[j] += difference * difference
+
+
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
+def pair_differences(first, second, rows, cols, shift, out):  # type: ignore[no-untyped-def]
+    """Squared lengths of ``first[rows] - second[cols] - shift``, in float64, summed in any order."""
+    for k in range(rows.size):
+        x, y = first[rows[k]], second[cols[k]]
+        total = 0.0
+        for f in range(shift.size):
+            difference = np.float64(x[f]) - np.float64(y[f]) - shift[f]
+            total += difference * difference
+        out[k] = total

@@ -248,13 +248,12 @@ def attach(x, parent, links):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def settle(order, supply, links, upward, flow):  # type: ignore[no-untyped-def]
+def settle(order, excess, rest, links, upward, flow):  # type: ignore[no-untyped-def]
     """Mass on the arcs of the tree from the weights alone, leaves first: free of what many pivots have summed up to.
 
-    What a leaf has goes to its parent. Sums carry what float64 would round away, so that every sample's marginal
-    is off by the rounding of its own weight, however small that is.
+    What a leaf has, ``excess`` and ``rest`` together, goes to its parent. Sums carry what float64 would round away, so
+    that every sample's marginal is off by the rounding of its own weight, however small that is.
     """
-    excess, rest = supply.copy(), np.zeros_like(supply)
     for node in order:
         parent, arc = links[0, node], links[1, node]
         if parent < 0:

@@ -39,9 +39,9 @@ Index = NDArray[np.int64]
 # Below this many multiplications the differences are quick.
 DIRECT_WORK = 1e8
 # Up to this many features they are quicker than anything else, and than reading what was formed before.
-_QUICK_FEATURES = 8
+QUICK_FEATURES = 8
 # Below this many multiplications compiled loops are not worth their import.
-_COMPILED_WORK = 2**18
+COMPILED_WORK = 2**18
 # Up to this many where some samples are this much longer, squared, than most.
 _FAR_WORK, _FAR = 1e11, 1e8
 # Up to this many values the second cloud is kept as the matrix product takes it; features in one product else.
@@ -207,7 +207,7 @@ class SquaredDistances:
         return self._second(slice(None))
 
     def _differences(self, first: Float) -> Float:
-        if not has_numba() or self.shape[0] * self.shape[1] * self.features < _COMPILED_WORK:
+        if not has_numba() or self.shape[0] * self.shape[1] * self.features < COMPILED_WORK:
             return np.asarray(cdist(first, self._kept_second.T, "sqeuclidean"))
         from gradapt.transport.kernels.listing_loops import squared_differences  # numba is slow to import
 
@@ -220,6 +220,9 @@ class SquaredDistances:
         if is_tensor(self.x0):
             return self._tensor_pairs(rows, cols)
         costs = np.empty(len(rows))
+        if has_numba() and not self.sparse and len(rows) * self.features >= COMPILED_WORK:
+            self._compiled_pairs(rows, cols, costs)
+            return np.asarray(checked(costs))
         step = max(1, PAIR_VALUES // self.features)
         shift = self.shift if self.apart else None
 
@@ -234,6 +237,16 @@ class SquaredDistances:
 
         in_threads(work, len(rows), small=len(rows) * self.features < 1_000_000)
         return np.asarray(checked(costs))
+
+    def _compiled_pairs(self, rows: Index, cols: Index, costs: Float) -> None:
+        from gradapt.transport.kernels.listing_loops import pair_differences  # numba is slow to import
+
+        shift = np.zeros(self.features) + self.shift
+
+        def work(piece: slice) -> None:
+            pair_differences(self.x0, self.x1, rows[piece], cols[piece], shift, costs[piece])
+
+        in_threads(work, len(rows), small=len(rows) * self.features < 1_000_000)
 
     def _tensor_pairs(self, rows: Index, cols: Index) -> Float:
         r, c = beside(self.x0, rows), beside(self.x0, cols)
@@ -263,7 +276,7 @@ class SquaredDistances:
 
 
 def _quick(x: Any) -> bool:
-    return not is_tensor(x) and not sp.issparse(x) and x.shape[1] <= _QUICK_FEATURES and has_numba()
+    return not is_tensor(x) and not sp.issparse(x) and x.shape[1] <= QUICK_FEATURES and has_numba()
 
 
 def _has_far_samples(table: SquaredDistances) -> bool:

@@ -232,10 +232,13 @@ class TransportTree:
         first = self.n + self.m
         supply = np.append(self.weights, 0.0)
         supply[self.n :] *= -1.0
-        # Two totals differ by rounding: the largest weight bears it.
-        supply[np.abs(supply).argmax()] -= math.fsum(supply)
+        # Two totals differ by rounding: every column bears its share, and the largest weight what is left of it.
+        supply[self.n :] -= supply[self.n :] * (math.fsum(supply) / math.fsum(supply[self.n :]))
+        rest, largest = np.zeros_like(supply), np.abs(supply).argmax()
+        supply[largest] -= math.fsum(supply)
+        rest[largest] = -math.fsum(supply)
         flow = np.zeros_like(self.flow)
-        settle(np.argsort(self.count, kind="stable"), supply, self.links, self.upward, flow)
+        settle(np.argsort(self.count, kind="stable"), supply, rest, self.links, self.upward, flow)
         least = np.minimum(self.weights[self.tail[first:]], self.weights[self.head[first:]])
         used = np.flatnonzero(flow[first:] > 4 * np.finfo(np.float64).eps * least) + first
         return self.tail[used].astype(np.int64), self.head[used].astype(np.int64) - self.n, flow[used]

@@ -1,0 +1,171 @@
+"""Hostile transport problems: no false proof, exact marginals, none much slower than others of its size.
+
+    python benchmarks/transport_hostile.py --count 5000
+
+Small problems have whole weights; their optimum is found in rational arithmetic, over all ways to match the units, and
+every lower bound and every proof is held against it. Larger ones are timed. Scales run from 1e-300 to 1e150; samples
+are dense or sparse, offset, duplicated, collinear, nearly equal, or of mixed scales. Goes on from its file when
+started again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+KINDS = ["plain", "offset", "duplicated", "collinear", "whole numbers", "mixed scales", "nearly equal", "far sample"]
+# Units of mass in a small problem, at most; samples of each cloud in a timed one.
+_UNITS, _TIMED = 7, 200
+# Every so many problems one is timed.
+_EVERY = 5
+
+
+def clouds(kind: str, rng: np.random.Generator, n: int, m: int) -> tuple[np.ndarray, np.ndarray]:
+    x0, x1 = rng.standard_normal((n, 3)), rng.standard_normal((m, 3))
+    if kind == "offset":
+        far = 10.0 ** rng.integers(1, 7)
+        x0, x1 = x0 + far, x1 + far
+    elif kind == "duplicated":
+        x0, x1 = x0[rng.integers(0, min(n, max(2, n // 3)), n)], x1[rng.integers(0, min(m, max(2, m // 3)), m)]
+    elif kind == "collinear":
+        x0, x1 = x0[:, :1] * [1.0, 2.0, -3.0], x1[:, :1] * [1.0, 2.0, -3.0]
+    elif kind == "whole numbers":
+        x0, x1 = np.round(2 * x0), np.round(2 * x1)
+    elif kind == "mixed scales":
+        x0, x1 = (x * 10.0 ** rng.uniform(-8, 8, (len(x), 1)) for x in (x0, x1))
+    elif kind == "nearly equal":
+        x1 = np.resize(x0[::-1], (m, 3)) + 1e-12 * x1
+    elif kind == "far sample":
+        x0[0], x1[-1] = 1e6, -1e7
+    scale = 10.0 ** float(rng.integers(-300, 141))
+    return scale * x0, scale * x1
+
+
+def optimum(costs: list[list[Fraction]], units0: list[int], units1: list[int]) -> Fraction:
+    """Least total cost, in rational arithmetic: units of the second cloud are matched one after the other."""
+    owners = [i for i, count in enumerate(units0) for _ in range(count)]
+    best = {0: Fraction(0)}
+    for target in (j for j, count in enumerate(units1) for _ in range(count)):
+        following: dict[int, Fraction] = {}
+        for taken, total in best.items():
+            for place, owner in enumerate(owners):
+                if not taken >> place & 1:
+                    now, value = taken | 1 << place, total + costs[owner][target]
+                    if now not in following or value < following[now]:
+                        following[now] = value
+        best = following
+    return next(iter(best.values())) / len(owners)
+
+
+def shares(rng: np.random.Generator, size: int, units: int) -> list[int]:
+    """Whole weights of so many samples, all positive, of one sum."""
+    cuts = np.sort(rng.choice(np.arange(1, units), size - 1, replace=False)) if size > 1 else np.zeros(0, int)
+    return [int(w) for w in np.diff(np.concatenate([[0], cuts, [units]]))]
+
+
+def examine(number: int) -> dict[str, Any]:
+    """One small problem against rational arithmetic."""
+    from gradapt.transport import Exact, Problem, solve
+    from gradapt.transport.problem.certificate import certify
+
+    rng = np.random.default_rng([number, 1])
+    kind = KINDS[number % len(KINDS)]
+    units = int(rng.integers(2, _UNITS + 1))
+    n, m = (int(rng.integers(1, units + 1)) for _ in range(2))
+    x0, x1 = clouds(kind, rng, n, m)
+    units0, units1 = shares(rng, n, units), shares(rng, m, units)
+    sparse = number % 3 == 0
+    problem = Problem.of(*((sp.csr_array(x) if sparse else x) for x in (x0, x1)), units0, units1)
+    plan = solve(problem, Exact(device="cpu"))
+    scale = Fraction(2) ** problem.exponent
+    a, b = ([[Fraction(float(value)) / scale for value in row] for row in x] for x in (x0, x1))
+    costs = [[sum(((p - q) ** 2 for p, q in zip(r, s, strict=True)), Fraction(0)) for s in b] for r in a]
+    least = optimum(costs, units0, units1)
+    # In the problem's own unit, where nothing is out of range.
+    plain = Problem(*(getattr(problem, name) for name in ("x0", "x1", "weights0", "weights1", "cost", "uniform")))
+    inner = certify(plain, Exact(device="cpu").solve(problem), 0.0)
+    entries = zip(plan.rows.tolist(), plan.cols.tolist(), plan.mass.tolist(), strict=True)
+    paid = sum((Fraction(mass) * costs[i][j] for i, j, mass in entries), Fraction(0))
+    limit = least * (1 + Fraction(2, 10**9)) + 2 * Fraction(inner.resolution)
+    off = max(
+        float(np.abs(mass / (np.array(w) / units) - 1.0).max())
+        for mass, w in ((plan.row_mass(), units0), (plan.column_mass(), units1))
+    )
+    return {
+        "number": number,
+        "kind": kind,
+        "sparse": sparse,
+        "false bound": bool(Fraction(inner.dual) > least),
+        "false proof": bool(plan.certificate.proves_optimal() and paid > limit),
+        "proven": plan.certificate.proves_optimal(),
+        "marginal": off,
+    }
+
+
+def clocked(number: int) -> dict[str, Any]:
+    """The time of one larger problem; of two runs where the first may have been disturbed."""
+    from gradapt.transport import Exact, Problem, solve
+
+    rng = np.random.default_rng([number, 2])
+    kind = KINDS[number % len(KINDS)]
+    x0, x1 = clouds(kind, rng, _TIMED, _TIMED)
+    weights = rng.random(_TIMED) + 1e-3 if number % 2 else None
+    times = []
+    for _ in range(2):
+        start = time.process_time()
+        plan = solve(Problem.of(x0, x1, weights), Exact(device="cpu"))
+        times.append(time.process_time() - start)
+    target = np.full(_TIMED, 1.0 / _TIMED) if weights is None else weights / weights.sum()
+    off = float(np.abs(plan.row_mass() / target - 1.0).max())
+    off = max(off, float(np.abs(plan.column_mass() * _TIMED - 1.0).max()))
+    return {
+        "number": number,
+        "kind": kind,
+        "seconds": min(times),
+        "proven": plan.certificate.proves_optimal(),
+        "marginal": off,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=5000)
+    parser.add_argument(
+        "--seconds", type=float, default=float("inf"), help="stop after this time; start again to go on"
+    )
+    parser.add_argument("--out", type=Path, default=Path("benchmark-transport"))
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    path = options.out / "transport_hostile.json"
+    records: list[dict[str, Any]] = json.loads(path.read_text())["records"] if path.exists() else []
+    start = time.perf_counter()
+    for number in range(len(records), options.count):
+        records.append(clocked(number) if number % _EVERY == _EVERY - 1 else examine(number))
+        if time.perf_counter() - start > options.seconds:
+            break
+    times = np.array([r["seconds"] for r in records if "seconds" in r])
+    result = {
+        "problems": len(records),
+        "false bounds": sum(r.get("false bound", False) for r in records),
+        "false proofs": sum(r.get("false proof", False) for r in records),
+        "proven": sum(r["proven"] for r in records),
+        "not proven": dict(
+            Counter(f"{r['kind']}{', sparse' if r.get('sparse') else ''}" for r in records if not r["proven"])
+        ),
+        "largest relative marginal error": max(r["marginal"] for r in records),
+        "slowest / median of its size": float(times.max() / np.median(times)) if len(times) else None,
+    }
+    print(json.dumps(result, indent=1))
+    path.write_text(json.dumps({**result, "records": records}))
+
+
+if __name__ == "__main__":
+    main()
