@@ -1,5 +1,6 @@
 """The GPU agrees with the CPU, and the captured step with the plain one. Run where there is a GPU."""
 
+import gc
 from copy import deepcopy
 
 import numpy as np
@@ -39,6 +40,7 @@ def trained(device, capture, dropout=0.0, times=2, **options):
         # Each training starts again from the same weights, with a new optimiser.
         module.load_state_dict(start)
         trainer.train(Stored(images.to(device)), torch.arange(len(images), device=device), labels.to(device), seed=5)
+    assert trainer.steps.capture == capture  # not given up on the way
     return logits(module, Stored(images.to(device))).cpu()
 
 
@@ -89,6 +91,17 @@ def test_gpu_plan_is_optimal(sizes):
     assert abs(plan.certificate.gap) < 1e-9
 
 
+def test_a_capture_outlives_the_graphs_of_earlier_trainers():
+    """A trainer and its steps refer to each other: it is collected at some time, which must not be during a capture."""
+    before = gc.get_threshold()
+    gc.set_threshold(50)
+    try:
+        for _ in range(10):
+            trained("cuda", True, times=1)
+    finally:
+        gc.set_threshold(*before)
+
+
 @pytest.mark.parametrize(("n_features", "dropout"), [(20, 0.5), (2048, 0.5), (2048, 0.0)])
 @pytest.mark.parametrize("capture", [True, False])
 def test_lockstep_is_one_by_one(n_features, dropout, capture):
@@ -110,9 +123,12 @@ def test_lockstep_is_one_by_one(n_features, dropout, capture):
         while waiting and lockstep.room:
             lockstep.begin(*waiting.pop(0))
         found |= {own.seed: trained for own, trained in lockstep.advance()}
+    assert lockstep.steps.capture == capture
     for module, own in zip(modules, lessons, strict=True):
         expected = deepcopy(module)
-        Trainer(expected, recipe).learn(own)
+        trainer = Trainer(expected, recipe)
+        trainer.learn(own)
+        assert trainer.steps.capture
         for name, value in expected.state_dict().items():
             difference = (value - found[own.seed].state_dict()[name]).abs().max()
             assert float(difference / value.abs().max().clamp_min(1e-12)) < 1e-3, name

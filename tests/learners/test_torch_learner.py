@@ -1,5 +1,6 @@
 """`TorchClassifier` and its learner: reproducible, split at any layer, saved bit for bit."""
 
+import gc
 import json
 from dataclasses import replace
 
@@ -16,7 +17,7 @@ from gradapt.learners import Learner, as_learner
 from gradapt.learners.torch_classifier import TorchClassifier
 from gradapt.learners.torch_files import load_classifier, save_classifier
 from gradapt.learners.torch_samples import Stored, logits, pick_device
-from gradapt.learners.torch_steps import Steps, _put_back, _snapshot
+from gradapt.learners.torch_steps import Steps, _no_collection, _put_back, _snapshot
 from gradapt.learners.torch_training import Adam, EarlyStopping, Recipe, Trainer
 from gradapt.networks import conv_net, mlp
 
@@ -44,6 +45,47 @@ def test_images_are_learned_and_two_runs_agree_bit_for_bit():
     assert one.score(X, y) > 0.8
     assert np.array_equal(one.predict_proba(X), two.predict_proba(X))
     assert not np.array_equal(one.predict_proba(X), classifier(random_state=1).fit(X, y).predict_proba(X))
+
+
+def test_a_step_that_cannot_be_captured_is_taken_all_the_same(monkeypatch, caplog):
+    def spoilt(captured, steps):
+        steps.take_eagerly(*captured.buffers)
+        raise RuntimeError("operation failed due to a previous error during capture")
+
+    monkeypatch.setattr("gradapt.learners.torch_steps._CapturedStep._capture", spoilt)
+    X, y = images()
+    found = []
+    for capture in (True, False):
+        torch.manual_seed(0)
+        module = small_net(X.shape[1:], 3)
+        trainer = Trainer(module, Recipe(2, 32), capture=capture)
+        trainer.train(Stored(torch.from_numpy(X)), torch.arange(len(X)), torch.from_numpy(y), seed=1)
+        found.append([value.clone() for value in module.state_dict().values()])
+        assert not trainer.steps.capture
+    assert all(torch.equal(*pair) for pair in zip(*found, strict=True))
+    assert [record.message for record in caplog.records] == [
+        "gradapt: a training step could not be captured and is slower now: RuntimeError: operation failed due to a "
+        "previous error during capture"
+    ]
+
+
+def test_a_full_memory_is_no_reason_to_go_on(monkeypatch):
+    def full(captured, steps):
+        raise torch.OutOfMemoryError
+
+    monkeypatch.setattr("gradapt.learners.torch_steps._CapturedStep._capture", full)
+    X, y = images()
+    with pytest.raises(torch.OutOfMemoryError):
+        Trainer(small_net(X.shape[1:], 3), Recipe(2, 32), capture=True).train(
+            Stored(torch.from_numpy(X)), torch.arange(len(X)), torch.from_numpy(y)
+        )
+
+
+def test_nothing_is_collected_during_a_capture():
+    assert gc.isenabled()
+    with _no_collection():
+        assert not gc.isenabled()
+    assert gc.isenabled()
 
 
 def test_a_warm_up_leaves_no_trace():

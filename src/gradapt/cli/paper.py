@@ -49,6 +49,12 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--with-given", action="store_true", help="in uda, baselines also with the given domains pooled with the target"
     )
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda [%(default)s]")
+    parser.add_argument(
+        "--one-by-one",
+        action="store_true",
+        help="train each cell alone on a GPU as well; without, the cells of a table and seed train in lockstep there, "
+        "with the same numbers up to rounding",
+    )
     declare_engine(parser)
     parser.add_argument(
         "--samples", type=at_least(1), metavar="N", help="at most this many samples in each domain, for a trial"
@@ -76,7 +82,14 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
         chosen.tables,
         Options(chosen.preset, chosen.given, chosen.generated, chosen.samples, chosen.with_given, chosen.first_seed),
         seeds=chosen.seeds,
-        launch=Launch(chosen.device, chosen.jobs or 1, chosen.store, engine, shlex.join(chosen.arguments)),
+        launch=Launch(
+            chosen.device,
+            chosen.jobs or 1,
+            chosen.store,
+            engine,
+            shlex.join(chosen.arguments),
+            together=False if chosen.one_by_one else None,
+        ),
         output=chosen.output,
     )
     return 0

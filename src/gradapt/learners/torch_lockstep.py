@@ -21,7 +21,7 @@ from gradapt.learners.torch_training import Recipe, seeded
 __all__ = ["Lockstep", "can_stack", "fitting_slots"]
 
 # Numbers of slots for which a step is captured; others compute some slots that nobody reads.
-_WIDTHS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
+_WIDTHS = (1, 2, 3, 4, 6, 8, 10, 13, 16, 20, 25, 32)
 # Bytes of a stack, at most.
 _STACK_BYTES = 2**32
 
@@ -41,8 +41,8 @@ def can_stack(module: nn.Module, recipe: Recipe, sample_shape: tuple[int, ...]) 
 def fitting_slots(module: nn.Module, recipe: Recipe, wanted: int) -> int:
     """Slots for so many trainings, or as many as there is room for.
 
-    >>> fitting_slots(nn.Linear(4, 2), Recipe(), 10)
-    12
+    >>> fitting_slots(nn.Linear(4, 2), Recipe(), 9)
+    10
     """
     # Weights, gradients and the two moments of each slot, and its batch.
     own = sum(parameter.nbytes for parameter in module.parameters())

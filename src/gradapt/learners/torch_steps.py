@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -9,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from gradapt.errors import InputError
+from gradapt.errors import InputError, one_line
 
 __all__ = ["OptimiserFactory", "Steps", "random_state", "set_random_state"]
 
@@ -17,6 +19,7 @@ OptimiserFactory = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 # Weights, state of the optimiser for each parameter, state of the random numbers.
 _Saved = tuple[dict[str, Tensor], list[dict[str, Tensor]], Tensor]
 
+_LOG = logging.getLogger("gradapt")
 # Captured steps kept at a time; each batch size has its own.
 _MOST_GRAPHS = 12
 _WARM_UP_STEPS = 3
@@ -89,11 +92,23 @@ class Steps:
         key = tuple(None if value is None else (value.shape, value.dtype) for value in inputs)
         step = self._graphs.get(key)
         if step is None and len(self._graphs) < _MOST_GRAPHS:
-            step = self._graphs[key] = _CapturedStep(self, self.inputs_of_capture(inputs))
+            step = self._captured(key, inputs)
         if step is None:
             self.take_eagerly(*inputs)
         else:
             step.replay(inputs)
+
+    def _captured(self, key: tuple[Any, ...], inputs: tuple[Tensor | None, ...]) -> _CapturedStep | None:
+        """The step of a key, kept; None where it cannot be captured, such as a module that looks at its values."""
+        try:
+            self._graphs[key] = _CapturedStep(self, self.inputs_of_capture(inputs))
+        except torch.OutOfMemoryError:
+            raise
+        except RuntimeError as error:
+            _LOG.warning("gradapt: a training step could not be captured and is slower now: %s", one_line(error))
+            self.capture = False
+            return None
+        return self._graphs[key]
 
     def inputs_of_capture(self, inputs: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
         """Tensors that a captured step reads; the inputs of each step are copied there."""
@@ -144,12 +159,30 @@ def _without_running_statistics(module: nn.Module) -> Iterator[None]:
             layer.momentum = momentum
 
 
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """No garbage is collected: a graph of an earlier trainer, destroyed in the middle, would spoil the capture."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
 class _CapturedStep:
     """One training step as a CUDA graph over fixed input buffers."""
 
     def __init__(self, steps: Steps, inputs: tuple[Tensor | None, ...]) -> None:
         self.buffers = inputs
         saved = _snapshot(steps)
+        try:
+            self._capture(steps)
+        finally:
+            _put_back(steps, saved)
+
+    def _capture(self, steps: Steps) -> None:
         side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
         side.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(side):
@@ -159,9 +192,9 @@ class _CapturedStep:
         torch.cuda.current_stream().wait_stream(side)
         steps.optimiser.zero_grad(set_to_none=True)
         self.graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self.graph):
+        # A capture that fails does not put the stream back by itself.
+        with torch.cuda.stream(torch.cuda.current_stream()), _no_collection(), torch.cuda.graph(self.graph):
             steps.update(*self.buffers)
-        _put_back(steps, saved)
 
     def replay(self, inputs: tuple[Tensor | None, ...]) -> None:
         for buffer, value in zip(self.buffers, inputs, strict=True):

@@ -99,13 +99,11 @@ def run_cells(
     together : bool, optional
         As in `Launch`.
     """
-    import torch
-
     if jobs < 1:
         raise InputError(f"jobs must be at least 1, got {jobs!r}")
     chosen = engine or engine_from_word(None, jobs)
     work = CellWork(device, chosen.sharing)
-    on_gpu = device != "cpu" and torch.cuda.is_available()
+    on_gpu = device != "cpu" and _has_gpu()
     several = isinstance(chosen, Processes) and chosen.workers > 1
     # What lets several processes of this machine use one GPU side by side.
     with shared_gpu() if on_gpu and several else nullcontext():
@@ -115,6 +113,12 @@ def run_cells(
         finished = launch(cells, work, store, chosen, on_cell=on_cell, command=command, together=crowd)
     finished.raise_failed()
     return finished.n_run
+
+
+def _has_gpu() -> bool:
+    import torch  # slow to import, for those who need no answer
+
+    return torch.cuda.is_available()
 
 
 @dataclass(frozen=True)
