@@ -199,35 +199,6 @@ def bound_on_gpu(x0: np.ndarray, x1: np.ndarray, sub: int) -> float:
     return dual_bound(Problem.of(y0, y1), u)
 
 
-def measure_hostile(count: int) -> Record:
-    """Times of random and hostile problems: the slowest against the median of its size."""
-    from gradapt.transport import Exact, Problem
-
-    warm_up()
-    rng = np.random.default_rng(0)
-    times = []
-    for number in range(count):
-        n = 200
-        x0, x1 = rng.standard_normal((n, 3)), rng.standard_normal((n, 3)) + 0.5
-        kind = number % 6
-        if kind == 1:
-            x0, x1 = np.round(x0), np.round(x1)
-        elif kind == 2:
-            x0, x1 = x0[rng.integers(0, 20, n)], x1[rng.integers(0, 20, n)]
-        elif kind == 3:
-            x0, x1 = x0[:, :1] * np.ones(3), x1[:, :1] * np.ones(3)
-        elif kind == 4:
-            x0, x1 = np.zeros((n, 3)), np.ones((n, 3))
-        elif kind == 5:
-            x0, x1 = x0 * 10.0 ** rng.uniform(-6, 6, (n, 1)), x1 * 1e-6
-        problem = Problem.of(x0, x1, rng.random(n) if number % 2 else None)
-        start = time.perf_counter()
-        Exact().solve(problem)
-        times.append(time.perf_counter() - start)
-    median = float(np.median(times))
-    return {"problems": count, "median": median, "slowest": max(times), "ratio": max(times) / median}
-
-
 def measure_gpu(sizes: list[int]) -> list[Record]:
     """On one GPU: conv features, costs and certificate included; POT on the same machine's processor if it is there."""
     import torch
@@ -398,7 +369,7 @@ def show(results: Record) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parts = ["cpu", "conv", "large", "million", "hostile", "gpu", "gpu-unequal", "gpu-million"]
+    parts = ["cpu", "conv", "large", "million", "gpu", "gpu-unequal", "gpu-million"]
     parser.add_argument("--part", action="append", choices=parts)
     parser.add_argument("--sizes", default="1000,2000,5000,10000", help="sizes of the comparison with POT")
     parser.add_argument("--out", type=Path, default=Path("benchmark-transport"))
@@ -408,7 +379,7 @@ def main() -> None:
         name, *arguments = json.loads(options.cell)
         print(json.dumps(globals()[name](*arguments)))
         return
-    parts = options.part or ["cpu", "conv", "large", "million", "hostile"]
+    parts = options.part or ["cpu", "conv", "large", "million"]
     options.out.mkdir(parents=True, exist_ok=True)
     results: Record = {"versions": versions()}
     sizes = [int(size) for size in options.sizes.split(",")]
@@ -421,8 +392,6 @@ def main() -> None:
         results["large"] = [in_own_process("measure_certified", n, d) for n, d in ((50_000, 256), (100_000, 32))]
     if "million" in parts:
         results["million"] = in_own_process("measure_million", 1_000_000, 32, 50_000, "cpu")
-    if "hostile" in parts:
-        results["hostile"] = in_own_process("measure_hostile", 600)
     if "gpu" in parts:
         results["gpu"] = measure_gpu([10_000, 50_000])
     if "gpu-unequal" in parts:

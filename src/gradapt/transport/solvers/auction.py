@@ -29,8 +29,8 @@ _FACTOR = 5.0
 _LEAVE_SHARE, _ROUGH_LEAVE_SHARE = 1000, 100
 # Bids between two looks at the clock and at Ctrl-C.
 _SLICE = 1_000_000
-# Rows are scanned some 7 times; where it takes this many, prices creep up among ties.
-_SCANS_PER_ROW = 25
+# Rows are scanned some 7 times, 4 in a rough auction; where it takes this many, prices creep up among ties.
+_SCANS_PER_ROW, _ROUGH_SCANS_PER_ROW = 25, 12
 # Costs of so few different values are mass ties from the beginning.
 _FEW_VALUES = 16
 # Where most costs lie within this share of the spread, one epsilon does not serve all samples.
@@ -124,7 +124,8 @@ def auction(
         while True:
             # Behind the last phase there is only the finish, to which they would be its longest searches.
             share = n if tolerance == 0 and eps <= last else _ROUGH_LEAVE_SHARE if tolerance > 0 else _LEAVE_SHARE
-            run_phase(provider, state, eps, leave=0 if share == n else n // share, budget=budget)
+            scans = _ROUGH_SCANS_PER_ROW if tolerance > 0 else _SCANS_PER_ROW
+            run_phase(provider, state, eps, leave=0 if share == n else n // share, budget=budget, scans=scans)
             if progress is not None:
                 progress("auction", min(1.0, np.log(spread * _FIRST_EPSILON / eps) / np.log(_FIRST_EPSILON * n * 10)))
             if eps <= last:
@@ -161,6 +162,7 @@ def run_phase(
     *,
     leave: int = 0,
     budget: float = np.inf,
+    scans: int = _SCANS_PER_ROW,
 ) -> None:
     """One auction at a fixed epsilon, from the pairs that are still good enough.
 
@@ -184,7 +186,7 @@ def run_phase(
                 raise TiesError(state.prices - provider.offset)
         if counts[2] <= leave:
             break
-        if state.scans > _SCANS_PER_ROW * n and budget < np.inf:
+        if state.scans > scans * n and budget < np.inf:
             raise TiesError(state.prices - provider.offset)
         rows = parked[: counts[2]].astype(np.int64)
         state.relist(provider, rows)
