@@ -235,7 +235,6 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1])
     parser.add_argument("--csv", type=Path, help="write every run to this file; those in it are not run again")
     parser.add_argument("--chart", type=Path, help="draw estimated against true gains into this file")
-    parser.add_argument("--also", type=Path, nargs="+", default=[], help="files of further runs, for the chart alone")
     chosen = parser.parse_args()
     if "GRADAPT_DATA" not in os.environ:
         raise SystemExit("GRADAPT_DATA must name the folder that holds covtype/, elec2/ and tables/")
@@ -249,7 +248,7 @@ def main() -> None:
             pd.DataFrame(rows).to_csv(chosen.csv, index=False)
     printed(pd.DataFrame(rows))
     if chosen.chart is not None:
-        chart(pd.concat([pd.DataFrame(rows), *map(pd.read_csv, chosen.also)], ignore_index=True), chosen.chart)
+        chart(pd.DataFrame(rows), chosen.chart)
 
 
 if __name__ == "__main__":
