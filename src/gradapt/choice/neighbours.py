@@ -54,8 +54,8 @@ class NeighbourInformation:
         Divide each feature by its deviation in the target first, for tables whose columns have units of their own.
     measured : bool
         Compare rows of a table, which are no images, by their measured columns alone (more than ten distinct values),
-        where there are any, each in units of its own deviation. A model that leans on a flag gives rows that share it
-        one label, and would be praised for that.
+        where there are any. A model that leans on a flag gives rows that share it one label, and would be praised for
+        that.
     with_source : bool
         Use what the labelled source knows, in two ways. The information is multiplied by the share of the rows that
         need not change class for the target to have the source's class proportions. The information between a row's
@@ -123,7 +123,7 @@ class NeighbourInformation:
         if self.measured:
             space = space.measured()
         points, rows, weights = self._distinct(space, -1, self.max_rows)
-        scaled = standardised(points) if self.own_scale or space.is_table else points
+        scaled = standardised(points) if self.own_scale else points
         seen = _Neighbourhood(rows, weights, nearest_neighbours(scaled, self.n_neighbours), space.words)
         if not self.with_source:
             return seen
@@ -193,7 +193,6 @@ class _Space:
 
     domains: tuple[Domain, ...]
     words: str
-    is_table: bool = False
     columns: NDArray[np.int64] | None = None
 
     @classmethod
@@ -218,8 +217,8 @@ class _Space:
             some.append(to_numpy(points[beside(points, some_rows(len(own), _LOOKED_AT, derive_seed("columns")))]))
         columns = np.flatnonzero(measured_columns(*some))
         if len(columns) in (0, some[0].shape[1]):
-            return replace(self, is_table=True)
-        return _Space(self.domains, " by measured columns", True, columns)
+            return self
+        return _Space(self.domains, " by measured columns", columns)
 
 
 def standardised(points: Any) -> Any:
