@@ -52,7 +52,8 @@ def test_every_candidate_is_measured_and_the_choice_is_one_of_them(data):
         ran = {key.removeprefix("transductive_") for key in result if key.startswith("transductive_")}
         assert ran | set(result["failed"]) >= CANDIDATES | {"chosen", "supervised"}
         for side in ("transductive", "heldout"):
-            assert result[f"{side}_chosen"] == result[f"{side}_{result['choice']}"]
+            # Members of a committee teach a model of its own.
+            assert result["members"] or result[f"{side}_chosen"] == result[f"{side}_{result['choice']}"]
         assert "times as much" in result["isometry"]
     # What does not see the given domains is the same, whatever is given.
     first, second = results.values()
