@@ -95,7 +95,7 @@ class DomainSequence(Sequence[Domain]):
         return from_table(table, label=label, order=order, windows=windows, **options)
 
     def as_samples(self) -> tuple[Any, NDArray[Any], NDArray[np.int64]]:
-        """The domains as the three arrays ``X, y, sample_domain`` that scikit-learn's manners ask for.
+        """The domains as the three arrays ``X, y, sample_domain`` that scikit-learn's conventions ask for.
 
         Missing labels become None; ``sample_domain`` counts the domains from 0.
 
