@@ -24,7 +24,7 @@ def python_blocks() -> list[str]:
 @pytest.mark.slow
 def test_the_ten_lines_run_and_gain(capsys):
     lines = [line for line in python_blocks()[0].splitlines() if line]
-    assert len(lines) == 10
+    assert len(lines) <= 10
     exec(compile(python_blocks()[0], str(README), "exec"), {})
     scores, sentence = capsys.readouterr().out.splitlines()
     old, adapted = map(float, re.findall(r"\d\.\d+", scores))
