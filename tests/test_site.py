@@ -32,8 +32,7 @@ def test_links_of_a_page_lead_to_files(page):
 
 
 def test_every_page_is_in_the_table_of_contents():
-    index = (DOCS / "index.md").read_text(encoding="utf-8")
-    parts = re.findall(r"```\{toctree\}(.*?)```", index, re.DOTALL)
+    parts = [part for page in PAGES for part in re.findall(r"```\{toctree\}(.*?)```", page.read_text("utf-8"), re.DOTALL)]
     listed = {line.strip() for part in parts for line in part.splitlines()}
     pages = {str(page.relative_to(DOCS).with_suffix("")) for page in PAGES} - {"index"}
     assert pages - listed == set()
