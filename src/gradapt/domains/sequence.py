@@ -196,5 +196,5 @@ def _check_sequence(domains: tuple[Domain, ...]) -> None:
         if domain.samples.shape[1:] != first.samples.shape[1:]:
             raise InputError(
                 f"domain {domain.name!r} has samples of shape {domain.samples.shape[1:]} but {first.name!r} has "
-                f"{first.samples.shape[1:]}; all domains must live in one feature space"
+                f"{first.samples.shape[1:]}; all domains must have the same features"
             )
