@@ -49,6 +49,7 @@ numpydoc_class_members_toctree = False
 html_theme = "pydata_sphinx_theme"
 html_title = f"gradapt {version}"
 html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_favicon = "_static/favicon.svg"
 html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
