@@ -93,13 +93,15 @@ def test_gpu_plan_is_optimal(sizes):
 
 def test_a_capture_outlives_the_graphs_of_earlier_trainers():
     """A trainer and its steps refer to each other: it is collected at some time, which must not be during a capture."""
-    before = gc.get_threshold()
+    expected = trained("cuda", False, times=1)
+    before, n_collected = gc.get_threshold(), gc.get_stats()[0]["collections"]
     gc.set_threshold(50)
     try:
-        for _ in range(10):
-            trained("cuda", True, times=1)
+        found = [trained("cuda", True, times=1) for _ in range(10)]
     finally:
         gc.set_threshold(*before)
+    assert gc.get_stats()[0]["collections"] - n_collected > 10
+    assert all(torch.allclose(own, expected, atol=1e-3) for own in found)
 
 
 @pytest.mark.parametrize(("n_features", "dropout"), [(20, 0.5), (2048, 0.5), (2048, 0.0)])

@@ -81,6 +81,20 @@ def test_the_bound_on_tensors_is_the_bound_on_arrays() -> None:
         np.testing.assert_allclose(a, b, atol=1e-12)
 
 
+def test_the_bound_on_tensors_forms_the_costs_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second look, at pairs near the minimum, reads what the first has formed."""
+    problem = problem_of("plain", 200).to_device("cpu")
+    table, formed = problem.table(), []
+    whole = type(table)._product_block
+    monkeypatch.setattr(type(table), "_product_block", lambda *args: formed.append(1) or whole(*args))
+    looked_again = []
+    pairs = type(table).pairs
+    monkeypatch.setattr(type(table), "pairs", lambda *args: looked_again.append(1) or pairs(*args))
+    transform_bound(table, np.arange(200), np.zeros(200), (problem.weights0, problem.weights1), 0.0)
+    assert len(formed) == 1
+    assert looked_again
+
+
 def test_a_device_refuses_what_it_cannot_do() -> None:
     with pytest.raises(InputError, match="squared Euclidean"):
         transport(np.zeros((3, 1)), np.ones((2, 1)), solver=Exact(device="cuda"), cost=PowerMetric(p=1))
