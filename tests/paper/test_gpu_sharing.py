@@ -94,7 +94,7 @@ def test_a_service_that_does_not_answer_is_not_used(log, monkeypatch):
 
 
 def test_whether_there_is_a_gpu_is_known_before_torch_is_loaded(tmp_path):
-    """A stand-in for a torch that is made for NVIDIA's driver, which cannot be loaded; and the torch of this machine."""
+    """By the torch of this machine, and by a stand-in that is made for the driver and cannot be loaded."""
     (tmp_path / "torch").mkdir()
     (tmp_path / "torch" / "__init__.py").write_text("raise RuntimeError('loaded')")
     (tmp_path / "torch" / "version.py").write_text("cuda = '13.0'")

@@ -138,9 +138,7 @@ def logits(module: nn.Module, samples: Samples) -> Tensor:
 def _mixed_logits(layers: list[nn.Module], samples: Interpolated) -> Tensor:
     """Scores by a network on vectors, from what its first layer gives for both ends."""
     ends = [(samples.x0, samples.rows), (samples.x1, samples.cols)][: 1 if samples.position == 0.0 else 2]
-    outputs = [
-        torch.cat([layers[0](part) for part in _parts(Stored(x))]).index_select(0, rows) for x, rows in ends
-    ]
+    outputs = [torch.cat([layers[0](part) for part in _parts(Stored(x))]).index_select(0, rows) for x, rows in ends]
     x: Tensor = outputs[0] if len(outputs) == 1 else torch.lerp(outputs[0], outputs[1], samples.position)
     for layer in layers[1:]:
         x = layer(x)
