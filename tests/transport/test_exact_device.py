@@ -119,6 +119,23 @@ def test_without_numba_scipy_takes_over(monkeypatch: pytest.MonkeyPatch, n: int,
     assert plan.certificate.proves_optimal()
 
 
+@pytest.mark.parametrize("kind", ["plain", "relu", "copies", "constant", "outliers"])
+@pytest.mark.parametrize(("n", "m", "weighted"), [(150, 400, False), (400, 100, False), (120, 130, True)])
+def test_the_linear_programme_meets_ties_and_far_samples(
+    monkeypatch: pytest.MonkeyPatch, kind: str, n: int, m: int, weighted: bool
+) -> None:
+    weights = np.random.default_rng(m).random(n) + 0.01 if weighted else None
+    problem = Problem.of(problem_of(kind, n).x0, problem_of(kind, m).x1, weights)
+    reference = solve(problem, Exact()).cost
+    monkeypatch.setattr(exact_module, "SMALL_PAIRS", 1000)
+    for module in (exact_module, column_generation):
+        monkeypatch.setattr(module, "has_numba", lambda: False)
+    plan = solve(problem.to_device("cpu"), Exact())
+    assert plan.cost == pytest.approx(reference, rel=1e-9)
+    assert plan.certificate.gap < 1e-9, plan.certificate
+    assert len(plan) <= n + m - 1
+
+
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
 def test_on_a_gpu() -> None:
