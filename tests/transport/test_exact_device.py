@@ -11,6 +11,7 @@ from gradapt.errors import InputError, SolverError
 from gradapt.transport import Exact, PowerMetric, Problem, solve, transport
 from gradapt.transport.problem.certificate import certify
 from gradapt.transport.problem.feasible import transform_bound
+from gradapt.transport.problem.moved_table import MovedTable
 from gradapt.transport.solvers import column_generation
 from gradapt.transport.solvers import exact as exact_module
 
@@ -93,6 +94,30 @@ def test_the_bound_on_tensors_forms_the_costs_once(monkeypatch: pytest.MonkeyPat
     transform_bound(table, np.arange(200), np.zeros(200), (problem.weights0, problem.weights1), 0.0)
     assert len(formed) == 1
     assert looked_again
+
+
+@pytest.mark.parametrize("kind", ["plain", "relu", "copies", "far", "outliers"])
+def test_costs_from_those_about_other_centres(kind: str) -> None:
+    """Off by no more than they say, also where the clouds are far apart."""
+    problem = problem_of(kind, 120).to_device("cpu")
+    assert not isinstance(problem.proven_table(), MovedTable)
+    held = problem.held()
+    table, plain = problem.proven_table(), problem.table()
+    assert isinstance(table, MovedTable)
+    x0, x1 = (np.asarray(x, dtype=np.longdouble) for x in (problem.x0, problem.x1))
+    true = ((x0[:, None] - x1) ** 2).sum(axis=2)
+    bound = np.asarray(table.rounding.rows)[:, None] + np.asarray(table.rounding.columns)
+    for rows in (slice(0, 120), np.arange(5, 60)):
+        assert (np.abs(table.block(rows).numpy() - true[rows]) <= bound[rows]).all()
+    u, v = np.random.default_rng(0).standard_normal((2, 120))
+    reduced = table.reduced(slice(10, 30), torch.from_numpy(u[10:30]), torch.from_numpy(v)).numpy()
+    slack = bound[10:30] + 1e-14
+    assert (np.abs(reduced - (true[10:30] - u[10:30, None] - v)) <= slack).all()
+    pairs = np.arange(120), np.arange(120)[::-1].copy()
+    assert np.array_equal(table.pairs(*pairs), plain.pairs(*pairs))
+    # A solver that writes into the costs is not believed.
+    held.matrix.mul_(2.0)
+    assert problem.proven_table() is plain
 
 
 def test_a_device_refuses_what_it_cannot_do() -> None:
