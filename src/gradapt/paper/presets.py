@@ -67,6 +67,11 @@ class Settings:
         return "fc2" if self.network in ("reference-cnn", "ablation-cnn") else "fc3"
 
     @property
+    def of_a_table(self) -> bool:
+        """Whether samples are rows of a table, not images."""
+        return self.network == "mlp"
+
+    @property
     def digest(self) -> str:
         """Changes whenever a setting does."""
         return hashlib.sha256(repr(self).encode()).hexdigest()[:8]
