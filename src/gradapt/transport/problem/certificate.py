@@ -30,7 +30,8 @@ def certify(
     The primal cost is summed over the plan's own entries, from the samples. The
     dual bound uses the solver's first potential only: the second one is its
     c-transform over all pairs, lowered by a bound on the rounding, so whatever the
-    solver claims, the pair is feasible.
+    solver claims, the pair is feasible. On a device the costs may be those that were formed
+    for the solver; costs that it has written into are not used.
 
     Parameters
     ----------
@@ -103,7 +104,7 @@ def _dual_value(
         carried = problem.weights0[plan[0]] > 0
         plan = place[plan[0][carried]], plan[1][carried], plan[2][carried]
     weights = problem.weights0[carries], problem.weights1
-    u, v = transform_bound(problem.table(), carries, u, weights, wanted, plan)
+    u, v = transform_bound(problem.proven_table(), carries, u, weights, wanted, plan)
     v = np.where(problem.weights1 > 0, v, 0.0)
     terms = np.concatenate([problem.weights0[carries] * u, problem.weights1 * v])
     full = np.zeros(problem.shape[0])

@@ -17,6 +17,8 @@ from gradapt.transport.kernels.arrays import beside, is_tensor, to_numpy
 from gradapt.transport.problem.cost_table import CostTable, HeldTable, table_parts
 from gradapt.transport.problem.costs import Cost, Precomputed, SquaredEuclidean, as_cost, degree_of, table_of
 from gradapt.transport.problem.distortion import Distortion
+from gradapt.transport.problem.moved_table import MovedTable
+from gradapt.transport.problem.squared_distances import SquaredDistances
 
 __all__ = ["Problem", "Solution", "Solver", "equal_weights"]
 
@@ -48,6 +50,7 @@ class Problem:
     uniform: bool
     exponent: int = 0
     _tables: dict[bool, CostTable] = field(default_factory=dict, init=False, repr=False)
+    _held: list[tuple[HeldTable, int]] = field(default_factory=list, init=False, repr=False)
 
     @classmethod
     def of(
@@ -150,6 +153,25 @@ class Problem:
         if apart not in self._tables:
             self._tables[apart] = table_of(self.cost, self.x0, self.x1, apart=apart)
         return self._tables[apart]
+
+    def held(self) -> HeldTable:
+        """A solver's costs, ``table(apart=True)``, all of them kept on a device; formed once."""
+        if not self._held:
+            held = HeldTable.of(self.table(apart=True))
+            self._held.append((held, held.matrix._version))
+        return self._held[0][0]
+
+    def proven_table(self) -> CostTable:
+        """All costs, as a certificate reads them: without a second product of all samples where one is held.
+
+        torch counts how often somebody has written into a tensor. Where a solver did, its costs are not used.
+        """
+        table = self.table()
+        if self._held and isinstance(table, SquaredDistances):
+            held, version = self._held[0]
+            if held.matrix._version == version:
+                return MovedTable(table, held)
+        return table
 
     def cost_matrix(self) -> NDArray[np.float64]:
         """All costs at once; raises where one overflows."""
