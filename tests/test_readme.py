@@ -32,6 +32,13 @@ def test_the_ten_lines_run_and_gain(capsys):
     assert "no target labels" in sentence
 
 
+def test_it_stays_short():
+    """One and a half screens: what it does, one picture, two commands, ten lines, where it fails."""
+    text = README.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 80
+    assert text.count("<img ") == 1
+
+
 def commands() -> list[str]:
     """Every line of the shell blocks that calls gradapt, without its comment."""
     blocks = re.findall(r"```sh\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL)
