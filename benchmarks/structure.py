@@ -4,9 +4,9 @@
     python benchmarks/structure.py --picture FILE.png   # pairs at 60 degrees; needs MNIST (GRADAPT_DATA)
 
 All solvers see the same squared distances. POT starts from the independent coupling, as it does by default. OTT
-(`pip install ott-jax`) is run where it is installed: entropic, with a strength of a hundredth of the mean cost, compiled
-beforehand for the size. Losses are of the plans that came out, by one formula. Times are of one run on one machine:
-compare them as ratios.
+(`pip install ott-jax`) is run where it is installed: entropic, with a strength of a hundredth of the mean cost, and
+compiled beforehand for the size. Losses are of the plans that came out, by one formula. Times are of one run on one
+machine: compare them as ratios.
 """
 
 from __future__ import annotations
