@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
@@ -93,3 +94,25 @@ def test_candidates_of_ones_own():
     assert list(clf.choice_.scores) == ["source", "two", "four"]
     with pytest.raises(InputError, match="method"):
         AutoAdaptedClassifier(method="best").fit_path(PATH)
+
+
+@pytest.mark.parametrize("proportions", [True, False])
+def test_the_source_model_stays_where_only_class_proportions_changed(proportions):
+    rng = np.random.default_rng(0)
+    y = np.arange(400) % 2
+    hidden = np.repeat([0, 1], [280, 20]) if proportions else np.arange(300) % 2
+    drift = 0.0 if proportions else 2.0
+    x, new = (rng.normal(size=(len(own), 3)) + 3.0 * own[:, None] for own in (y, hidden))
+    clf = AutoAdaptedClassifier(random_state=0).fit_path(DomainSequence([Domain(x, y), Domain(new + drift)]))
+    assert (clf.choice_.best == "source") is proportions
+    assert ("are struck out: other class proportions explain the shift" in clf.choice_.sentence) is proportions
+    assert (clf.predict(new + drift) == hidden).mean() > 0.95
+
+
+def test_sparse_samples():
+    X, y, domain = PATH.as_samples()
+    dense = AutoAdaptedClassifier(random_state=0).fit(X, y, sample_domain=domain)
+    sparse = AutoAdaptedClassifier(random_state=0).fit(sp.csr_array(X), y, sample_domain=domain)
+    assert set(sparse.choice_.failed) == {"taught by a linear model"}
+    assert sparse.choice_.best in dense.choice_.scores
+    assert sparse.score(sp.csr_array(X[domain == 1]), y[domain == 1]) > 0.9

@@ -116,6 +116,7 @@ def test_a_candidate_for_tables_is_left_out_for_images(shape, runs):
     assert len(seen) == runs
     assert ("table" in choice.scores) is bool(runs)
     assert "table" not in choice.failed
+    assert choice.sentence.startswith(f"source is chosen of {1 + runs} candidates")
 
 
 def test_it_is_among_the_standard_candidates():

@@ -213,7 +213,9 @@ def _sentence(
     cautions: list[str],
 ) -> str:
     scores = judgement.scores
-    text = f"{best} is chosen of {len(runs.candidates)} candidates: "
+    # Not those that do not apply to such samples.
+    count = len({*runs.names, *struck, *runs.failed})
+    text = f"{best} is chosen of {count} candidates: "
     if held_back:
         text += f"no other is clearly above it in {judgement.words} (no target labels; {scores[best]:.3f}"
     else:
@@ -226,8 +228,9 @@ def _sentence(
     if runner_up is not None and runner_up != runs.reference:
         text += f"; next {runner_up} {scores[runner_up]:.3f}"
     text += ")"
-    for name, reason in struck.items():
-        text += f"; {name} is struck out: {reason}"
+    for reason in dict.fromkeys(struck.values()):
+        names = [str(name) for name, own in struck.items() if own == reason]
+        text += f"; {', '.join(names)} {'is' if len(names) == 1 else 'are'} struck out: {reason}"
     for name, reason in runs.failed.items():
         text += f"; {name} could not run: {reason}"
     return text + "".join(f"; caution: {caution}" for caution in cautions)

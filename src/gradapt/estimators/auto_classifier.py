@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from gradapt.choice import Choice, Chosen, Committee, standard_candidates
+from gradapt.choice import GUARDS, Choice, Chosen, Committee, standard_candidates
 from gradapt.choice.standard import MIXUP
 from gradapt.estimators.adapted import AdaptedClassifier
+from gradapt.estimators.proportion_guard import ClassesMove
 from gradapt.methods import Method, OnStep
 from gradapt.trust import Gate
 
@@ -22,7 +23,8 @@ class AutoAdaptedClassifier(AdaptedClassifier):
         Any scikit-learn classifier or pipeline, or a `TorchClassifier`; logistic regression by default.
     method : Chosen, optional
         The candidates, the score and the guards; by default `gradapt.choice.standard_candidates`, ranked by what labels
-        say about those of neighbours in the target.
+        say about those of neighbours in the target. The source model stays where other class proportions explain the
+        whole shift.
     max_samples : int or None
         By default plans are made between at most so many samples of each domain; None for all.
     gate, keep_steps, on_step, random_state
@@ -71,4 +73,5 @@ class AutoAdaptedClassifier(AdaptedClassifier):
         networks = hasattr(self.estimator, "make_learner")
         candidates = standard_candidates(networks=networks, max_samples=self.max_samples)
         # A network that is trained again comes out otherwise; most other classifiers do not.
-        return Chosen(candidates, committee=Committee(mixup=MIXUP) if networks else None)
+        committee = Committee(mixup=MIXUP) if networks else None
+        return Chosen(candidates, guards=(ClassesMove(), *GUARDS), committee=committee)

@@ -80,7 +80,7 @@ def isometry(
 
     Parameters
     ----------
-    x0, x1 : arrays or tensors of shapes (n, d) and (m, d)
+    x0, x1 : arrays, sparse matrices or tensors of shapes (n, d) and (m, d)
     weights0, weights1 : arrays, optional
         Samples are drawn by them.
     solver : Solver, optional
@@ -102,16 +102,17 @@ def isometry(
     if splits < 2:
         raise InputError(f"splits must be at least 2, got {splits!r}")
     x0, x1 = (x if is_tensor(x) else check_points(x, name) for x, name in ((x0, "x0"), (x1, "x1")))
-    w0, w1 = check_weights(weights0, len(x0), "weights0"), check_weights(weights1, len(x1), "weights1")
-    size = min(max_samples, len(x0) // 2, len(x1))
+    n0, n1 = x0.shape[0], x1.shape[0]
+    w0, w1 = check_weights(weights0, n0, "weights0"), check_weights(weights1, n1, "weights1")
+    size = min(max_samples, n0 // 2, n1)
     if size < 2:
-        raise InputError(f"there are {len(x0)} and {len(x1)} samples; 4 and 2 are the least to split and compare")
+        raise InputError(f"there are {n0} and {n1} samples; 4 and 2 are the least to split and compare")
     solver = solver or GromovWasserstein(starts=1, steps=_STEPS, bounded=False)
     ratios = np.empty(splits)
     for number in range(splits):
         rng = np.random.default_rng(derive_seed(seed, "isometry", str(number)))
-        halves = rng.choice(len(x0), 2 * size, replace=False, p=_shares(w0, 2 * size))
-        others = rng.choice(len(x1), size, replace=False, p=_shares(w1, size))
+        halves = rng.choice(n0, 2 * size, replace=False, p=_shares(w0, 2 * size))
+        others = rng.choice(n1, size, replace=False, p=_shares(w1, size))
         one, two = _rows(x0, halves[:size]), _rows(x0, halves[size:])
         own = _distortion(one, two, solver)
         between = _distortion(one, _rows(x1, others), solver)
