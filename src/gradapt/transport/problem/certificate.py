@@ -12,12 +12,15 @@ from gradapt.transport.plan import Certificate, relative_gap
 from gradapt.transport.problem.cost_table import UNIT
 from gradapt.transport.problem.costs import PowerMetric, Precomputed, SquaredEuclidean
 from gradapt.transport.problem.feasible import transform_bound
+from gradapt.transport.problem.float32_products import Products
 from gradapt.transport.problem.problem import Problem, Solution
 
 __all__ = ["certify", "dual_bound", "moment_bound"]
 
 # Covariances of more features than this are not formed for the moment bound.
 _MOMENT_FEATURES = 512
+# Features from which pairs are screened in float32 before any is computed in float64.
+_SCREENED_FEATURES = 128
 # Pairs that are looked at for a bound by nearest neighbours, at most.
 _NEIGHBOUR_PAIRS = 2.5e9
 
@@ -103,12 +106,19 @@ def _dual_value(
         carried = problem.weights0[plan[0]] > 0
         plan = place[plan[0][carried]], plan[1][carried], plan[2][carried]
     weights = problem.weights0[carries], problem.weights1
-    u, v = transform_bound(problem.table(), carries, u, weights, wanted, plan)
+    u, v = transform_bound(problem.table(), carries, u, weights, wanted, plan, _screen(problem))
     v = np.where(problem.weights1 > 0, v, 0.0)
     terms = np.concatenate([problem.weights0[carries] * u, problem.weights1 * v])
     full = np.zeros(problem.shape[0])
     full[carries] = u
     return math.fsum(terms) - 2.0 * UNIT * math.fsum(np.abs(terms)), full, v
+
+
+def _screen(problem: Problem) -> Products | None:
+    """The float32 product of all pairs, where it is at hand or quicker than one in float64."""
+    if problem.on_device or not problem.squared:
+        return None
+    return problem.products(kept=problem.x0.shape[1] < _SCREENED_FEATURES)
 
 
 def _never_negative(cost: object) -> bool:

@@ -257,9 +257,18 @@ class SquaredDistances:
         return np.asarray(checked(costs))
 
     def potential0(self, u: Float) -> Float:
+        return np.asarray(u + self.separable[0]) if self.apart else u
+
+    @cached_property
+    def separable(self) -> tuple[Float, Float]:
+        """What the cost itself has beyond this one: a term for each row and one for each column."""
         if not self.apart:
-            return u
-        return np.asarray(u + 2.0 * _along(self.x0, self.centre0, self.shift) + float(self.shift @ self.shift))
+            return np.zeros(self.shape[0]), np.zeros(self.shape[1])
+        squared = float(self.shift @ self.shift)
+        return (
+            2.0 * _along(self.x0, self.centre0, self.shift) + squared,
+            -2.0 * _along(self.x1, self.centre1, self.shift),
+        )
 
     def moved(self, v: Float, other: SquaredDistances) -> Float:
         """A second potential of a table of the same samples about other centres, as one of this table."""

@@ -17,7 +17,9 @@ from gradapt.errors import SolverError
 from gradapt.transport.kernels import has_numba
 from gradapt.transport.kernels.arrays import beside, concatenated, least, smallest, taken, to_numpy, vector
 from gradapt.transport.problem.cost_table import CostTable, table_parts
+from gradapt.transport.problem.float32_products import ProductTable
 from gradapt.transport.problem.problem import equal_weights
+from gradapt.transport.problem.screening import suspects
 from gradapt.transport.solvers.entries import monotone_entries
 
 __all__ = ["CANDIDATES", "Master", "least_pairs", "price_out", "tighten", "whole_units"]
@@ -98,9 +100,7 @@ def price_out(
     for number in range(_MOST_ROUNDS):
         master.improve()
         u, v = master.potentials
-        here = beside(table.home, u), beside(table.home, v)
-        found, slack = least_pairs(table, *here, more, -_TOLERANCE * master.scale)
-        new = _not_among(found, edges)
+        table, new, slack = _paying(table, u, v, more, -_TOLERANCE * master.scale, edges)
         if progress is not None:
             progress("pricing", 1.0 if len(new) == 0 else 1.0 - 1.0 / (number + 2))
         if len(new) == 0:
@@ -112,8 +112,10 @@ def price_out(
             continue
         if len(new) > sum(table.shape):
             # The first potentials were poor: over all pairs at once, or more of them and fewer rounds.
-            if number > 0 and master.sweep(table):
-                continue
+            if number > 0:
+                table = table.precise() if isinstance(table, ProductTable) else table
+                if master.sweep(table):
+                    continue
             more = min(2 * more, _MOST_CANDIDATES)
         edges = np.sort(np.concatenate([edges, new]), kind="stable")
         master.add(new // m, new % m, table.pairs(new // m, new % m))
@@ -135,6 +137,37 @@ def _begin(table: CostTable, weights: tuple[Float, Float], v: Any, master: Maste
     master.add(rows, cols, costs)
     master.begin(u, v)
     return edges
+
+
+def _paying(
+    table: CostTable, u: Float, v: Float, count: int, limit: float, edges: Index
+) -> tuple[CostTable, Index, Float]:
+    """Pairs to add, those below the limit, and the least reduced cost of each row; the table that could tell.
+
+    A float32 product only suggests pairs: each is computed, and where none of them pays all that it leaves undecided are.
+    """
+    if not isinstance(table, ProductTable):
+        found, lowest = least_pairs(table, beside(table.home, u), beside(table.home, v), count, limit)
+        return table, _not_among(found, edges), lowest
+    n, m = table.shape
+    for suggest in (lambda: least_pairs(table, u, v, count, limit)[0], lambda: _undecided(table, u, v)):
+        found = suggest()
+        if found is None:
+            return _paying(table.precise(), u, v, count, limit, edges)
+        rows, cols = np.divmod(found, m)
+        reduced = table.pairs(rows, cols) - u[rows] - v[cols]
+        new = _not_among(found[reduced < limit], edges)
+        if len(new):
+            break
+    lowest = np.zeros(n)
+    np.minimum.at(lowest, rows, reduced)
+    return table, new, lowest
+
+
+def _undecided(table: ProductTable, u: Float, v: Float) -> Index | None:
+    """All pairs that float32 cannot show to be above the potentials; ``None`` for too many."""
+    found = suspects(table.products, u, v)
+    return None if found is None else found[0] * table.shape[1] + found[1]
 
 
 def _closed(
@@ -177,12 +210,14 @@ def _compiled_transforms(table: CostTable, v: Float) -> tuple[Float, Float]:
     from gradapt.transport.kernels.listing_loops import transform_rows  # numba is slow to import
 
     n, m = table.shape
+    raw, factor, (terms0, terms1) = _raw(table)
+    v = v - terms1
     u, second = np.empty(n), np.full(m, np.inf)
     for part in table_parts(table):
-        transform_rows(table.block(part), v, u[part], second)
+        transform_rows(raw(part), factor, v, u[part], second)
     for part in table_parts(table):
-        transform_rows(table.block(part), second, u[part], np.empty(0))
-    return u, second
+        transform_rows(raw(part), factor, second, u[part], np.empty(0))
+    return u + terms0, second + terms1
 
 
 def least_pairs(table: CostTable, u: Any, v: Any, count: int, limit: float | None = None) -> tuple[Index, Float]:
@@ -229,11 +264,21 @@ def _compiled_pass(table: CostTable, u: Float, v: Float, count: int, limit: floa
         (np.zeros((size, min(count, other)), np.int64), np.full((size, min(count, other)), np.inf))
         for size, other in ((n, m), (m, n))
     )
+    raw, factor, (terms0, terms1) = _raw(table)
+    u, v = u - terms0, v - terms1
     for part in table_parts(table):
-        price_rows(table.block(part), u, v, part.start, below, lowest, in_row, row_best, in_column, column_best)
+        price_rows(raw(part), factor, u, v, part.start, below, lowest, in_row, row_best, in_column, column_best)
     by_rows = (np.arange(n)[:, None] * m + in_row)[row_best < below]
     by_columns = (in_column * m + np.arange(m)[:, None])[column_best < below]
     return _distinct([by_rows, by_columns]), lowest
+
+
+def _raw(table: CostTable) -> tuple[Callable[[slice], Any], float, tuple[Any, Any]]:
+    """Blocks for the compiled loops: a cost is the factor times an entry, a term for its row and one for its column."""
+    if isinstance(table, ProductTable):
+        products = table.products
+        return products.block, products.factor, (products.row_term, products.column_term)
+    return table.block, 1.0, (0.0, 0.0)
 
 
 def _distinct(parts: list[Index]) -> Index:
