@@ -12,7 +12,7 @@ __all__ = ["places_below", "price_rows", "replace_largest"]
 
 @njit(cache=True, nogil=True)
 def places_below(product, factor, a, b, rows, cols):  # type: ignore[no-untyped-def]
-    """Places where ``factor * product + a + b`` is not positive, and how many; as many as there is room for, or more."""
+    """Places where ``factor * product + a + b`` is not positive; how many, or one more than there is room."""
     lanes, count = np.empty(min(b.size, 256)), 0
     for i in range(product.shape[0]):
         lane_minima(product[i], factor, b, lanes)
@@ -31,7 +31,8 @@ def places_below(product, factor, a, b, rows, cols):  # type: ignore[no-untyped-
 def price_rows(costs, factor, u, v, first, limit, lowest, in_row, row_best, in_column, column_best):  # type: ignore[no-untyped-def]
     """Update the least reduced costs of rows and columns with one block of rows, read once.
 
-    A cost is ``factor`` times the entry of the block. ``in_row`` holds the columns of each row's least values and ``row_best`` the values, ``in_column`` and
+    A cost is ``factor`` times the entry of the block. ``in_row`` holds the columns of each row's least values and
+    ``row_best`` the values, ``in_column`` and
     ``column_best`` rows and values for each column; the largest of each stands first. Values from ``limit`` on are
     not looked at.
     """

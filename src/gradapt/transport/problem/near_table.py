@@ -19,7 +19,9 @@ Float = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 # Samples of a leaf, at most.
-_LEAF = 24
+_LEAF = 12
+# Where searches look at more than this share of the samples, a pass over all of them is quicker; searches to try.
+_LOOKED_AT, _TRIED = 0.15, 1000
 # Searches from which a second core is worth its start.
 _THREADED = 2000
 
@@ -35,23 +37,48 @@ class SampleTree:
     """
 
     samples: Float
+    depth: int = field(init=False)
+    searches: int = field(default=0, init=False)
+    looks: int = field(default=0, init=False)
     _boxes: tuple[Any, ...] = field(init=False, repr=False)
+    _slope: Float = field(init=False, repr=False)
     _least: Float = field(init=False, repr=False)
     _ordered: Float = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         from gradapt.transport.kernels.tree_loops import cut_boxes  # numba is slow to import
 
-        depth = max(0, int(np.ceil(np.log2(len(self.samples) / _LEAF))))
-        self._boxes = cut_boxes(self.samples, depth)
+        self.depth = max(0, int(np.ceil(np.log2(len(self.samples) / _LEAF))))
+        self._boxes = cut_boxes(self.samples, self.depth)
         self._ordered = np.ascontiguousarray(self.samples[self._boxes[0]].T)
+        self._slope = np.zeros((len(self._boxes[1]), self.samples.shape[1]))
         self._least = np.full(len(self._boxes[1]), -np.inf)
+
+    def means(self) -> tuple[Float, float]:
+        """The means of the smallest boxes, and the mean squared distance of the samples from theirs."""
+        order, start = self._boxes[:2]
+        first = start[2**self.depth - 1 :]
+        counts = np.diff(np.append(first, len(order)))
+        means = np.add.reduceat(self._ordered, first, axis=1) / counts
+        return np.ascontiguousarray(means.T), float(
+            np.square(self._ordered - np.repeat(means, counts, axis=1)).sum() / len(order)
+        )
+
+    @property
+    def most_looks(self) -> float:
+        """Samples that a search may look at before a pass over all of them is quicker."""
+        return _LOOKED_AT * len(self.samples)
+
+    @property
+    def pays(self) -> bool:
+        """Whether searches leave most samples out."""
+        return self.looks <= self.most_looks * (self.searches + _TRIED)
 
     def look(self, prices: Float) -> None:
         """Learn the prices. Searches at higher ones are right too, and take a little longer."""
-        from gradapt.transport.kernels.tree_loops import lower_prices  # numba is slow to import
+        from gradapt.transport.kernels.tree_loops import lean_prices  # numba is slow to import
 
-        lower_prices(prices, *self._boxes[:3], self._least)
+        lean_prices(prices, self._boxes, self._ordered, self._slope, self._least)
 
     def list_nearest(
         self, queries: Float, rows: Index, prices: Float, wanted: int, into: tuple[Any, Any, Any, Any]
@@ -62,18 +89,30 @@ class SampleTree:
         """
         from gradapt.transport.kernels.tree_loops import nearest  # numba is slow to import
 
+        looks = []
+
         def part(piece: slice) -> None:
-            nearest(queries, rows[piece], prices, self._boxes, self._ordered, self._least, wanted, *into)
+            looks.append(
+                nearest(
+                    queries, rows[piece], prices, self._boxes, self._ordered, self._slope, self._least, wanted, *into
+                )
+            )
 
         in_threads(part, len(rows), small=len(rows) < _THREADED)
+        self.searches, self.looks = self.searches + len(rows), self.looks + sum(looks)
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """What compiled loops need of it."""
+        return self._boxes, self._ordered, self._slope, self._least
 
     def nearest(self, queries: Float, prices: Float, wanted: int) -> tuple[Index, Float, Float]:
-        """For each of the queries: numbers and distances of the samples of least value, and the largest value listed."""
+        """For each query: numbers and distances of the samples of least value, and the largest value listed."""
         n, wanted = len(queries), min(wanted, len(self.samples))
-        idx, cost, tau = np.zeros((n, wanted), np.int64), np.zeros((n, wanted)), np.empty(n)
+        idx, cost, tau = np.zeros((n, wanted), np.int32), np.zeros((n, wanted)), np.empty(n)
         self.look(prices)
-        self.list_nearest(queries, np.arange(n), prices, wanted, (idx, cost, np.zeros(n, np.int64), tau))
-        return idx, cost, tau
+        self.list_nearest(queries, np.arange(n), prices, wanted, (idx, cost, np.zeros(n, np.int32), tau))
+        return idx.astype(np.int64), cost, tau
 
 
 @dataclass(frozen=True, eq=False)

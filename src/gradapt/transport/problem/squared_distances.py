@@ -264,11 +264,8 @@ class SquaredDistances:
         """What the cost itself has beyond this one: a term for each row and one for each column."""
         if not self.apart:
             return np.zeros(self.shape[0]), np.zeros(self.shape[1])
-        squared = float(self.shift @ self.shift)
-        return (
-            2.0 * _along(self.x0, self.centre0, self.shift) + squared,
-            -2.0 * _along(self.x1, self.centre1, self.shift),
-        )
+        first, second = (_along(x, c, 2.0 * self.shift) for x, c in ((self.x0, self.centre0), (self.x1, self.centre1)))
+        return first + float(self.shift @ self.shift), -second
 
     def moved(self, v: Float, other: SquaredDistances) -> Float:
         """A second potential of a table of the same samples about other centres, as one of this table."""

@@ -18,6 +18,7 @@ from gradapt.transport.kernels import has_numba
 from gradapt.transport.kernels.arrays import beside, concatenated, least, smallest, taken, to_numpy, vector
 from gradapt.transport.problem.cost_table import CostTable, table_parts
 from gradapt.transport.problem.float32_products import ProductTable
+from gradapt.transport.problem.near_table import NearTable, SampleTree
 from gradapt.transport.problem.problem import equal_weights
 from gradapt.transport.problem.screening import suspects
 from gradapt.transport.solvers.entries import monotone_entries
@@ -144,30 +145,29 @@ def _paying(
 ) -> tuple[CostTable, Index, Float]:
     """Pairs to add, those below the limit, and the least reduced cost of each row; the table that could tell.
 
-    A float32 product only suggests pairs: each is computed, and where none of them pays all that it leaves undecided are.
+    A float32 product only suggests pairs: each is computed, and where none of them pays, all that it leaves undecided.
     """
     if not isinstance(table, ProductTable):
         found, lowest = least_pairs(table, beside(table.home, u), beside(table.home, v), count, limit)
         return table, _not_among(found, edges), lowest
-    n, m = table.shape
-    for suggest in (lambda: least_pairs(table, u, v, count, limit)[0], lambda: _undecided(table, u, v)):
-        found = suggest()
-        if found is None:
-            return _paying(table.precise(), u, v, count, limit, edges)
-        rows, cols = np.divmod(found, m)
-        reduced = table.pairs(rows, cols) - u[rows] - v[cols]
-        new = _not_among(found[reduced < limit], edges)
-        if len(new):
-            break
-    lowest = np.zeros(n)
+    suggested = np.divmod(least_pairs(table, u, v, count, limit)[0], table.shape[1])
+    new, lowest = _computed(table, u, v, suggested, limit, edges)
+    if len(new):
+        return table, new, lowest
+    undecided = suspects(table.products, u, v)
+    if undecided is None:
+        return _paying(table.precise(), u, v, count, limit, edges)
+    return table, *_computed(table, u, v, undecided, limit, edges)
+
+
+def _computed(
+    table: CostTable, u: Float, v: Float, pairs: tuple[Index, Index], limit: float, edges: Index
+) -> tuple[Index, Float]:
+    """Those of some pairs that are below the limit and no edges yet; the least reduced cost of each row among all."""
+    rows, cols = pairs
+    reduced, lowest = table.pairs(rows, cols) - u[rows] - v[cols], np.zeros(table.shape[0])
     np.minimum.at(lowest, rows, reduced)
-    return table, new, lowest
-
-
-def _undecided(table: ProductTable, u: Float, v: Float) -> Index | None:
-    """All pairs that float32 cannot show to be above the potentials; ``None`` for too many."""
-    found = suspects(table.products, u, v)
-    return None if found is None else found[0] * table.shape[1] + found[1]
+    return _not_among((rows * table.shape[1] + cols)[reduced < limit], edges), lowest
 
 
 def _closed(
@@ -195,6 +195,10 @@ def whole_units(weights0: Float, weights1: Float) -> tuple[Float, Float]:
 
 def tighten(table: CostTable, v: Any) -> tuple[Any, Any]:
     """Feasible potentials from the second one: two exact c-transforms."""
+    if isinstance(table, NearTable) and table.columns.pays and table.rows.pays:
+        u = _least(table.columns, table.first, v)
+        v = _least(table.rows, table.second, u)
+        return _least(table.columns, table.first, v), v
     if has_numba() and isinstance(table.home, np.ndarray):
         return _compiled_transforms(table, v)
     columns = []
@@ -203,6 +207,11 @@ def tighten(table: CostTable, v: Any) -> tuple[Any, Any]:
         columns.append((v + least(reduced - least(reduced, 1)[:, None], 0))[None])
     v = least(concatenated(columns), 0)
     return concatenated([least(table.reduced(part, v=v), 1) for part in table_parts(table)]), v
+
+
+def _least(tree: SampleTree, queries: Float, potential: Float) -> Float:
+    """The c-transform of a potential of the tree's samples."""
+    return tree.nearest(queries, -potential, 1)[2]
 
 
 def _compiled_transforms(table: CostTable, v: Float) -> tuple[Float, Float]:
@@ -230,6 +239,8 @@ def least_pairs(table: CostTable, u: Any, v: Any, count: int, limit: float | Non
     >>> [part.tolist() for part in least_pairs(table, np.zeros(2), np.zeros(2), 1)]
     [[1, 2], [0.25, 0.25]]
     """
+    if isinstance(table, NearTable) and table.columns.pays and table.rows.pays:
+        return _by_trees(table, u, v, count, limit)
     if has_numba() and isinstance(table.home, np.ndarray):
         return _compiled_pass(table, u, v, count, limit)
     found, lowest = [], []
@@ -251,6 +262,21 @@ def least_pairs(table: CostTable, u: Any, v: Any, count: int, limit: float | Non
         found.append((rows[:, None] * table.shape[1] + place)[values < (np.inf if limit is None else limit)])
     found.append(best.numbers(limit))
     return _distinct(found), np.concatenate(lowest)
+
+
+def _by_trees(table: NearTable, u: Float, v: Float, count: int, limit: float | None) -> tuple[Index, Float]:
+    """The same from trees of both clouds, without a look at most pairs."""
+    n, m = table.shape
+    below = np.inf if limit is None else limit
+    in_row, costs, _ = table.columns.nearest(table.first, -v, count)
+    by_rows = costs - v[in_row] - u[:, None]
+    in_column, costs, _ = table.rows.nearest(table.second, -u, count)
+    by_columns = costs - u[in_column] - v[:, None]
+    pairs = [
+        (np.arange(n)[:, None] * m + in_row)[by_rows < below],
+        (in_column * m + np.arange(m)[:, None])[by_columns < below],
+    ]
+    return _distinct(pairs), by_rows.min(axis=1)
 
 
 def _compiled_pass(table: CostTable, u: Float, v: Float, count: int, limit: float | None) -> tuple[Index, Float]:

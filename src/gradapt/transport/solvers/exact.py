@@ -16,18 +16,19 @@ from gradapt.transport.kernels.arrays import is_tensor, vector
 from gradapt.transport.problem.cost_table import CostTable, HeldTable, mean_cost
 from gradapt.transport.problem.devices import fits_on_device
 from gradapt.transport.problem.float32_products import Products, ProductTable
+from gradapt.transport.problem.near_table import NearTable
 from gradapt.transport.problem.problem import Problem, Solution
 from gradapt.transport.problem.reductions import among_carriers, collapse
 from gradapt.transport.problem.squared_distances import SquaredDistances
 from gradapt.transport.solvers.annealing import annealed_potentials, annealing
 from gradapt.transport.solvers.auction import AuctionState, TiesError, assign, auction
-from gradapt.transport.solvers.candidate_lists import BlockCosts, CostProvider, StoredCosts
+from gradapt.transport.solvers.candidate_lists import BlockCosts, CostProvider, StoredCosts, TreeCosts
 from gradapt.transport.solvers.column_generation import CANDIDATES, Master, price_out, whole_units
 from gradapt.transport.solvers.linear_programme import LinearProgramme
 from gradapt.transport.solvers.matching import Matching
 from gradapt.transport.solvers.network_simplex import TransportTree
 from gradapt.transport.solvers.on_a_line import positions_on_a_line, second_potential_on_a_line
-from gradapt.transport.solvers.refined_costs import PrecisionError, provider, refine
+from gradapt.transport.solvers.refined_costs import PrecisionError, product_provider, refine
 
 __all__ = ["SMALL_PAIRS", "Exact"]
 
@@ -42,8 +43,8 @@ _BIDS_PER_SAMPLE = 1000
 _BEYOND = 16.0
 # Copies of each sample of the smaller cloud in a rough auction, at most.
 _MOST_COPIES = 4
-# The rough auction stops at this share of the costs' spread.
-_ROUGH = 3e-3
+# The rough auction stops at this share of the costs' spread, with few features at that one.
+_ROUGH, _NEAR_ROUGH = 3e-3, 6e-4
 # Pairs for which the simplex may take over when the auction meets ties.
 _RESCUE_PAIRS = 2 * 10**8
 # Entropic potentials to start from: in units of the mean cost, and sweeps at the last level.
@@ -122,7 +123,7 @@ class Exact:
             if products is not None:
                 seen = products.table
                 with suppress(PrecisionError):
-                    found = assign(provider(products, self.memory), progress=self.progress, budget=budget)
+                    found = assign(product_provider(products, self.memory), progress=self.progress, budget=budget)
                     return _permutation(refine(products, found), seen)
             seen = table = self._kept(table)
             return _permutation(assign(self._provider(table), progress=self.progress, budget=budget), table)
@@ -134,7 +135,7 @@ class Exact:
         n, m = table.shape
         if is_tensor(table.home) or (8.0 * n * m <= self.memory and not table.quick):
             return HeldTable.of(table)
-        return table
+        return NearTable(table) if table.quick and isinstance(table, SquaredDistances) else table
 
     def _priced(self, problem: Problem, table: CostTable) -> CostTable:
         """Costs for pricing: a float32 product where that serves, else those of `_kept`."""
@@ -151,6 +152,8 @@ class Exact:
         n, m = costs.shape
         if isinstance(costs, HeldTable):
             return StoredCosts(costs.matrix, np.zeros(m))
+        if isinstance(costs, NearTable):
+            return TreeCosts(costs)
         return BlockCosts(costs.block, n, np.zeros(m), quick=costs.quick)
 
     def _by_pricing(self, problem: Problem, v: Any = None, table: CostTable | None = None) -> Solution:
@@ -199,8 +202,9 @@ class Exact:
         provider, seen = self._between_copies(problem, table, rows, cols)
         state = AuctionState.fresh(provider)
         # Where the budget ends the run, whatever prices it reached are a start.
+        tolerance = _NEAR_ROUGH if isinstance(provider, TreeCosts) else _ROUGH
         with suppress(TiesError):
-            auction(provider, state, tolerance=_ROUGH, progress=self.progress, budget=_BIDS_PER_SAMPLE * size)
+            auction(provider, state, tolerance=tolerance, progress=self.progress, budget=_BIDS_PER_SAMPLE * size)
         v = np.full(problem.shape[1], -np.inf)
         np.maximum.at(v, cols, provider.offset - state.prices)
         known = np.isfinite(v)
@@ -223,7 +227,7 @@ class Exact:
         square = problem.between(rows, cols, equal, equal).table(apart=True)
         if isinstance(square, SquaredDistances) and square.by_product:
             products = Products.of(square)
-            return provider(products, self.memory), products.table
+            return product_provider(products, self.memory), products.table
         return self._provider(self._kept(square)), square
 
 
@@ -240,6 +244,7 @@ def _moved(v: Float, seen: CostTable, table: CostTable) -> Float:
     """A second potential of one table as one of another: squared distances may be about other centres."""
     whole = table.table if isinstance(table, HeldTable) else table
     whole = whole.products.table if isinstance(whole, ProductTable) else whole
+    whole = whole.table if isinstance(whole, NearTable) else whole
     return whole.moved(v, seen) if isinstance(whole, SquaredDistances) and isinstance(seen, SquaredDistances) else v
 
 

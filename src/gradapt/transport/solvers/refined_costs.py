@@ -15,7 +15,7 @@ from gradapt.transport.problem.float32_products import Products
 from gradapt.transport.solvers.auction import AuctionState, TiesError, finish
 from gradapt.transport.solvers.candidate_lists import BlockCosts, CandidateLists, CostProvider, StoredCosts
 
-__all__ = ["PrecisionError", "RefinedCosts", "provider", "refine"]
+__all__ = ["PrecisionError", "RefinedCosts", "product_provider", "refine"]
 
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -30,7 +30,7 @@ class PrecisionError(Exception):
     """The points' scales differ so much that float32 products say nothing about the close pairs."""
 
 
-def provider(products: Products, memory: float) -> CostProvider:
+def product_provider(products: Products, memory: float) -> CostProvider:
     """A product for the auction: kept where that fits into so many bytes, formed again in blocks else."""
     n, m = products.shape
     if 4.0 * n * m <= memory:
