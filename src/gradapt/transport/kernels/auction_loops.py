@@ -110,7 +110,8 @@ def _offer(item, value, state, heap, place, key):  # type: ignore[no-untyped-def
 @njit(cache=True, nogil=True)
 def _reach(row, column, value, state, heap, place, key, pred, touched, owner, best):  # type: ignore[no-untyped-def]
     """Offer ``column`` at distance ``value``, unless a nearer free column is known."""
-    if value >= key[column] or value >= best[0]:
+    # A column that has left the heap is settled, whatever a rounding says.
+    if value >= key[column] or value >= best[0] or (key[column] < np.inf and place[column] < 0):
         return
     if key[column] == np.inf:
         touched[state[2]] = column

@@ -75,12 +75,15 @@ def lean_prices(price, tree, points, slope, least):  # type: ignore[no-untyped-d
 @njit(cache=True, nogil=True)
 def _bound(point, low, high, slope, least):  # type: ignore[no-untyped-def]
     """The least squared distance plus price in a box can be: ``|x - y|^2 + g.y`` is a distance from ``x - g / 2``."""
-    total = least
+    total, size = least, np.abs(least)
     for k in range(point.size):
         turned = point[k] - 0.5 * slope[k]
         gap = max(max(low[k] - turned, turned - high[k]), 0.0)
-        total += gap * gap + slope[k] * (point[k] - 0.25 * slope[k])
-    return total
+        term = slope[k] * (point[k] - 0.25 * slope[k])
+        total += gap * gap + term
+        size += gap * gap + np.abs(term)
+    # Less its own rounding.
+    return total - 1e-14 * size
 
 
 @njit(cache=True, nogil=True)

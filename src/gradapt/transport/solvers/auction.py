@@ -129,6 +129,7 @@ def auction(
         state.relist(provider, np.arange(n))
         if near and isinstance(provider, TreeCosts) and not provider.pays:
             state.prices[:], near = fresh, 0.0
+            provider.forget_prices()
             state.relist(provider, np.arange(n))
         eps = near or eps
         while True:

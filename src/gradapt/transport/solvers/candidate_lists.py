@@ -172,6 +172,10 @@ class TreeCosts:
             into = lists.idx, lists.cost, lists.length, lists.tau
             tree.list_nearest(self.table.first, piece, prices, lists.wanted, into)
 
+    def forget_prices(self) -> None:
+        """Prices fell: look at all of them before the next search."""
+        self._since = np.inf
+
     def bid(self, queue: NDArray[np.int32], counts: Index, into: tuple[Any, ...], eps: float, limit: int) -> int:
         """Auction with searches in between; ends early where they do not pay. Returns how many rows are left."""
         from gradapt.transport.kernels.tree_loops import bid_near  # numba is slow to import

@@ -45,6 +45,8 @@ _BEYOND = 16.0
 _MOST_COPIES = 4
 # The rough auction stops at this share of the costs' spread, with few features at that one.
 _ROUGH, _NEAR_ROUGH = 3e-3, 6e-4
+# Samples from which a search in a tree is quicker than a pass over all of them.
+_NEAR_FROM = 5000
 # Pairs for which the simplex may take over when the auction meets ties.
 _RESCUE_PAIRS = 2 * 10**8
 # Entropic potentials to start from: in units of the mean cost, and sweeps at the last level.
@@ -135,7 +137,9 @@ class Exact:
         n, m = table.shape
         if is_tensor(table.home) or (8.0 * n * m <= self.memory and not table.quick):
             return HeldTable.of(table)
-        return NearTable(table) if table.quick and isinstance(table, SquaredDistances) else table
+        if table.quick and isinstance(table, SquaredDistances) and min(n, m) >= _NEAR_FROM:
+            return NearTable(table)
+        return table
 
     def _priced(self, problem: Problem, table: CostTable) -> CostTable:
         """Costs for pricing: a float32 product where that serves, else those of `_kept`."""
