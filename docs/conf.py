@@ -49,15 +49,17 @@ numpydoc_class_members_toctree = False
 html_theme = "pydata_sphinx_theme"
 html_title = f"gradapt {version}"
 html_static_path = ["_static"]
+html_css_files = ["site.css"]
 html_favicon = "_static/favicon.svg"
 html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 # Pages without pages below them have nothing to list at their side.
-html_sidebars = {"*": [], "guide/*": []}
+html_sidebars = {page: [] for page in ("index", "quickstart", "glossary", "troubleshooting", "architecture")}
 html_theme_options = {
     "navigation_with_keys": False,
     "show_toc_level": 2,
     "header_links_before_dropdown": 6,
+    "navbar_persistent": ["search-button"],
     "footer_start": ["copyright"],
     "footer_end": [],
     "secondary_sidebar_items": ["page-toc"],

@@ -7,6 +7,7 @@ import pytest
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = sorted(path for path in DOCS.rglob("*.md") if not {"api", "auto_examples"} & set(path.relative_to(DOCS).parts))
+SOURCE = DOCS.parent / "src" / "gradapt"
 GUIDES = [DOCS / "quickstart.md", *sorted((DOCS / "guide").glob("*.md"))]
 
 
@@ -31,8 +32,23 @@ def test_links_of_a_page_lead_to_files(page):
 
 
 def test_every_page_is_in_the_table_of_contents():
-    index = (DOCS / "index.md").read_text(encoding="utf-8")
-    parts = re.findall(r"```\{toctree\}(.*?)```", index, re.DOTALL)
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    parts = re.findall(r"```\{toctree\}(.*?)```", text, re.DOTALL)
     listed = {line.strip() for part in parts for line in part.splitlines()}
     pages = {str(page.relative_to(DOCS).with_suffix("")) for page in PAGES} - {"index"}
     assert pages - listed == set()
+
+
+def test_the_architecture_page_names_what_is_there():
+    text = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    rows = text.split("## Layers")[1].split("\n## ")[0]
+    layers = {
+        name for row in re.findall(r"^\| (`.*?) \|", rows, flags=re.MULTILINE) for name in re.findall(r"`(\w+)`", row)
+    }
+    here = {path.stem for path in SOURCE.iterdir() if path.suffix == ".py" or (path / "__init__.py").is_file()}
+    assert layers == here - {"__init__", "__main__"}
+    modules = {
+        name for name in re.findall(r"`((?:\w+/)+\w+)(?:\.py)?`", text) if (SOURCE / name.split("/")[0]).is_dir()
+    }
+    assert len(modules) > 10
+    assert [name for name in modules if not (SOURCE / name).is_dir() and not (SOURCE / f"{name}.py").is_file()] == []

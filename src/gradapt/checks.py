@@ -118,8 +118,7 @@ def check_same_features(x0: Any, x1: Any, name0: str = "x0", name1: str = "x1") 
     """Raise unless both tables have the same number of columns."""
     if x0.shape[1] != x1.shape[1]:
         raise InputError(
-            f"{name0} has {x0.shape[1]} features but {name1} has {x1.shape[1]}; "
-            "all domains must live in one feature space"
+            f"{name0} has {x0.shape[1]} features but {name1} has {x1.shape[1]}; all domains must have the same features"
         )
 
 

@@ -1,4 +1,4 @@
-"""What the choice of the number of generated domains costs, over data and seeds: the tables of docs/choice.md.
+"""What choosing the number of generated domains costs, over data and seeds: the tables of docs/number_of_domains.md.
 
     GRADAPT_DATA=... python tests/choice/regret.py design|evaluation [--seeds 8] [--held-out]
 

@@ -1,4 +1,4 @@
-"""The rule on made-up paths, on seeds that docs/choice.md does not show."""
+"""The rule on made-up paths, on seeds that docs/number_of_domains.md does not show."""
 
 import importlib.util
 import sys

@@ -34,7 +34,7 @@ def tables(tmp_path):
 def test_verdict_and_step_table(tables):
     result = gradapt("check", "gradual.csv", "--label", "label", "--order", "year", "--by-value", cwd=tables)
     assert result.returncode == 0, result.stderr
-    assert result.stdout.startswith("check: adapt\n")
+    assert result.stdout.startswith("check of self-training: adapt\n")
     assert "1990 -> 1991" in result.stdout
 
 

@@ -8,6 +8,7 @@ import time
 import pytest
 
 from gradapt import __version__
+from gradapt.cli import COMMANDS
 
 
 def gradapt(*arguments, cwd=None):
@@ -35,7 +36,7 @@ OPTIONAL = {"pandas", "pyarrow", "skops", "jinja2", "matplotlib", "rich", "typer
 RUN = "import sys; sys.argv[1:] = {!r}; from gradapt.cli import main; main()"
 
 
-@pytest.mark.parametrize("command", [[], ["adapt"], ["check"], ["paper"], ["demo"], ["datasets"]])
+@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])
 def test_help_needs_the_standard_library_alone(run_without, command):
     result = run_without(OPTIONAL | {"numpy", "scipy", "sklearn", "numba"}, RUN.format([*command, "--help"]))
     assert result.returncode == 0, result.stderr

@@ -83,7 +83,7 @@ class TestSequence:
             DomainSequence.from_samples(np.zeros((4, 1)), y, domain)
 
     def test_different_features(self):
-        with pytest.raises(InputError, match="one feature space"):
+        with pytest.raises(InputError, match="the same features"):
             DomainSequence([Domain(np.zeros((2, 2)), [0, 1]), Domain(np.zeros((2, 3)))])
 
     def test_dates_are_a_good_order(self):

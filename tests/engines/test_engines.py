@@ -220,7 +220,7 @@ def test_a_task_that_takes_too_many_workers_is_given_up(lost):
     [
         (("serial", 2), "the engine serial has one worker, got 2"),
         (("threads",), "there is no engine 'threads'; choose among serial, processes, ray"),
-        (("serial", None, None, 0.5), "shared out by the engine ray, got 'serial'"),
+        (("serial", None, None, 0.5), "is for the engine ray, got 'serial'"),
     ],
 )
 def test_words_that_do_not_fit(given, words):

@@ -163,6 +163,18 @@ def test_trainings_that_cannot_be_stacked_are_what_they_are_alone():
         assert largest_difference(expected[number], module) == 0
 
 
+@pytest.mark.parametrize("stacks_first", [False, True])
+def test_the_order_of_alone_and_together_changes_nothing_else(stacks_first):
+    pool, sharp = TrainerPool(), replace(RECIPE, rho=0.05)
+    expected = [task() for recipe in (sharp, RECIPE) for task in learn_in_turns(pool, recipe, range(2))]
+    tasks = [task for recipe in (sharp, RECIPE) for task in learn_in_turns(pool, recipe, range(2))]
+    found = list(pool.together(tasks, stacks_first=stacks_first))
+    assert [number // 2 for number, *_ in found] == ([1, 1, 0, 0] if stacks_first else [0, 0, 1, 1])
+    for number, module, error in found:
+        assert error is None
+        assert largest_difference(expected[number], module) < 1e-4
+
+
 def test_a_function_that_fails_leaves_the_others_alone():
     pool = TrainerPool()
 

@@ -279,3 +279,26 @@ def test_a_pool_never_trains_by_another_recipe_or_another_network():
     )
     assert "Tanh" in repr(other.fit(X, y).trained)
     assert "ReLU" in repr(rectified.fit(X, y).trained)
+
+
+@pytest.mark.parametrize("position", [0.0, 0.3])
+@pytest.mark.parametrize("n", [90, 10])
+@pytest.mark.parametrize("kind", ["plain", "unflattened", "hidden images"])
+def test_scores_between_two_ends_are_those_of_the_formed_rows(position, n, kind, monkeypatch):
+    """Also of few rows between long ends, and by networks that the ends cannot be mixed behind."""
+    rng = np.random.default_rng(0)
+    x0, x1 = (torch.from_numpy(rng.normal(size=(size, 36))) for size in (60, 50))
+    samples = Interpolated.of(x0, x1, rng.integers(0, 60, n), rng.integers(0, 50, n), position)
+    torch.manual_seed(0)
+    module = mlp(36, 3, hidden=(8, 8))
+    if kind == "unflattened":
+        module = nn.Sequential(nn.Unflatten(1, (1, 6, 6)), nn.Flatten(), module)
+    elif kind == "hidden images":
+        module = nn.Sequential(nn.Unflatten(1, (6, 6)), nn.Linear(6, 6), nn.Flatten(), module)
+    module.double()
+    formed = []
+    take = Interpolated.take
+    monkeypatch.setattr(Interpolated, "take", lambda *args: formed.append(1) or take(*args))
+    found = logits(module, samples)
+    assert bool(formed) == (n == 10 or kind == "hidden images")
+    torch.testing.assert_close(found, logits(module, Stored(samples.whole())), rtol=0, atol=1e-12)

@@ -18,6 +18,7 @@ from gradapt.networks import (
     reference_conv_net,
     split,
 )
+from gradapt.networks.biased import BiasedConv2d, with_bias
 from gradapt.networks.wide import _Pieces, in_pieces
 
 
@@ -97,6 +98,20 @@ def test_wide_layer_in_pieces_is_the_linear_layer():
     assert torch.allclose(pieces, plain)
     expected = torch.autograd.grad((plain * weigh).sum(), [x, layer.weight, layer.bias])
     found = torch.autograd.grad((pieces * weigh).sum(), [x, layer.weight, layer.bias])
+    assert all(torch.allclose(a, b) for a, b in zip(found, expected, strict=True))
+
+
+def test_bias_of_a_convolution_in_two_steps_is_its_bias():
+    torch.manual_seed(0)
+    layer = BiasedConv2d(2, 3, 3, padding=1).double()
+    x = torch.randn(4, 2, 5, 6, dtype=torch.float64, requires_grad=True)
+    weigh = torch.randn(4, 3, 5, 6, dtype=torch.float64)
+    plain = layer(x)
+    assert torch.equal(plain, torch.nn.functional.conv2d(x, layer.weight, layer.bias, padding=1))
+    steps = with_bias(layer._conv_forward(x, layer.weight, None), layer.bias)
+    assert torch.allclose(steps, plain)
+    expected = torch.autograd.grad((plain * weigh).sum(), [x, layer.weight, layer.bias])
+    found = torch.autograd.grad((steps * weigh).sum(), [x, layer.weight, layer.bias])
     assert all(torch.allclose(a, b) for a, b in zip(found, expected, strict=True))
 
 

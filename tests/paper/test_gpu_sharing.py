@@ -91,3 +91,19 @@ def test_a_service_that_does_not_answer_is_not_used(log, monkeypatch):
     with shared_gpu() as shared:
         assert not shared
         assert "CUDA_MPS_PIPE_DIRECTORY" not in os.environ
+
+
+def test_whether_there_is_a_gpu_is_known_before_torch_is_loaded(tmp_path):
+    """By the torch of this machine, and by a stand-in that is made for the driver and cannot be loaded."""
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text("raise RuntimeError('loaded')")
+    (tmp_path / "torch" / "version.py").write_text("cuda = '13.0'")
+    code = "from gradapt.paper.gpu_sharing import has_gpu; print(has_gpu())"
+    import torch
+
+    for path in ([str(tmp_path)], []):
+        paths = os.pathsep.join([*path, *filter(None, [os.environ.get("PYTHONPATH")])])
+        asked = subprocess.run(
+            [sys.executable, "-c", code], env=os.environ | {"PYTHONPATH": paths}, capture_output=True, text=True
+        )
+        assert asked.stdout.strip() == str(torch.cuda.is_available()), asked.stderr

@@ -68,7 +68,7 @@ def test_a_changed_number_in_a_record_is_found_in_every_page_that_shows_it(check
     cells = first.split(",")
     cells[header.split(",").index("old")] = "40.0"
     remedies.write_text("\n".join([header, ",".join(cells), *rest]) + "\n")
-    assert {path.name for path in regenerate(checkout, check=True)} == {"README.md", "remedies.md"}
+    assert {path.name for path in regenerate(checkout, check=True)} == {"README.md", "remedies_measured.md"}
 
 
 def test_the_command_checks_and_says_what_changed(checkout, capsys):

@@ -11,6 +11,7 @@ from gradapt.errors import InputError, SolverError
 from gradapt.transport import Exact, PowerMetric, Problem, solve, transport
 from gradapt.transport.problem.certificate import certify
 from gradapt.transport.problem.feasible import transform_bound
+from gradapt.transport.problem.moved_table import MovedTable
 from gradapt.transport.solvers import column_generation
 from gradapt.transport.solvers import exact as exact_module
 
@@ -81,6 +82,44 @@ def test_the_bound_on_tensors_is_the_bound_on_arrays() -> None:
         np.testing.assert_allclose(a, b, atol=1e-12)
 
 
+def test_the_bound_on_tensors_forms_the_costs_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second look, at pairs near the minimum, reads what the first has formed."""
+    problem = problem_of("plain", 200).to_device("cpu")
+    table, formed = problem.table(), []
+    whole = type(table)._product_block
+    monkeypatch.setattr(type(table), "_product_block", lambda *args: formed.append(1) or whole(*args))
+    looked_again = []
+    pairs = type(table).pairs
+    monkeypatch.setattr(type(table), "pairs", lambda *args: looked_again.append(1) or pairs(*args))
+    transform_bound(table, np.arange(200), np.zeros(200), (problem.weights0, problem.weights1), 0.0)
+    assert len(formed) == 1
+    assert looked_again
+
+
+@pytest.mark.parametrize("kind", ["plain", "relu", "copies", "far", "outliers"])
+def test_costs_from_those_about_other_centres(kind: str) -> None:
+    """Off by no more than they say, also where the clouds are far apart."""
+    problem = problem_of(kind, 120).to_device("cpu")
+    assert not isinstance(problem.proven_table(), MovedTable)
+    held = problem.held()
+    table, plain = problem.proven_table(), problem.table()
+    assert isinstance(table, MovedTable)
+    x0, x1 = (np.asarray(x, dtype=np.longdouble) for x in (problem.x0, problem.x1))
+    true = ((x0[:, None] - x1) ** 2).sum(axis=2)
+    bound = np.asarray(table.rounding.rows)[:, None] + np.asarray(table.rounding.columns)
+    for rows in (slice(0, 120), np.arange(5, 60)):
+        assert (np.abs(table.block(rows).numpy() - true[rows]) <= bound[rows]).all()
+    u, v = np.random.default_rng(0).standard_normal((2, 120))
+    reduced = table.reduced(slice(10, 30), torch.from_numpy(u[10:30]), torch.from_numpy(v)).numpy()
+    slack = bound[10:30] + 1e-14
+    assert (np.abs(reduced - (true[10:30] - u[10:30, None] - v)) <= slack).all()
+    pairs = np.arange(120), np.arange(120)[::-1].copy()
+    assert np.array_equal(table.pairs(*pairs), plain.pairs(*pairs))
+    # A solver that writes into the costs is not believed.
+    held.matrix.mul_(2.0)
+    assert problem.proven_table() is plain
+
+
 def test_a_device_refuses_what_it_cannot_do() -> None:
     with pytest.raises(InputError, match="squared Euclidean"):
         transport(np.zeros((3, 1)), np.ones((2, 1)), solver=Exact(device="cuda"), cost=PowerMetric(p=1))
@@ -103,6 +142,23 @@ def test_without_numba_scipy_takes_over(monkeypatch: pytest.MonkeyPatch, n: int,
     plan = solve(problem, Exact())
     assert plan.cost == pytest.approx(reference, rel=1e-9)
     assert plan.certificate.proves_optimal()
+
+
+@pytest.mark.parametrize("kind", ["plain", "relu", "copies", "constant", "outliers"])
+@pytest.mark.parametrize(("n", "m", "weighted"), [(150, 400, False), (400, 100, False), (120, 130, True)])
+def test_the_linear_programme_meets_ties_and_far_samples(
+    monkeypatch: pytest.MonkeyPatch, kind: str, n: int, m: int, weighted: bool
+) -> None:
+    weights = np.random.default_rng(m).random(n) + 0.01 if weighted else None
+    problem = Problem.of(problem_of(kind, n).x0, problem_of(kind, m).x1, weights)
+    reference = solve(problem, Exact()).cost
+    monkeypatch.setattr(exact_module, "SMALL_PAIRS", 1000)
+    for module in (exact_module, column_generation):
+        monkeypatch.setattr(module, "has_numba", lambda: False)
+    plan = solve(problem.to_device("cpu"), Exact())
+    assert plan.cost == pytest.approx(reference, rel=1e-9)
+    assert plan.certificate.gap < 1e-9, plan.certificate
+    assert len(plan) <= n + m - 1
 
 
 @pytest.mark.gpu

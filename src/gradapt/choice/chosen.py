@@ -1,4 +1,4 @@
-"""Very different candidates on one sequence: run all, and keep the one that the target speaks for."""
+"""Very different candidates on one sequence: run all, and keep the best by a score without target labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What speaks for a candidate, and what speaks against it: two small protocols, and intervals over target rows."""
+"""What favours a candidate, and what rules it out: two small protocols, and intervals over target rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many domains to generate: run every candidate on shared plans and keep the one that the target speaks for."""
+"""How many domains to generate: run every candidate on shared plans and keep the best without target labels."""
 
 from __future__ import annotations
 

@@ -34,10 +34,13 @@ class Candidate:
     isometry : Isometry or callable, optional
         For a coupling by structure: whether the drift may be an isometry (`gradapt.transport.isometry`), or a function
         from the sequence, without labels but the source's, to that. Several candidates may share one function.
+    for_tables : bool
+        Leave it out where samples are images or the like, whose numbers are no columns of their own.
     """
 
     method: Method
     isometry: Callable[[DomainSequence], Isometry] | Isometry | None = None
+    for_tables: bool = False
 
     @classmethod
     def structural(cls, method: Method) -> Candidate:
@@ -136,7 +139,8 @@ def run_candidates(
         Where candidates run, side by side; here and one after the other by default. The results are the same.
     """
     work = _CandidateWork(runs.learner, runs.sequence, runs.target, logits, keep_steps, runs.workspace)
-    names = [name for name in runs.candidates if name not in skipped]
+    table = len(runs.target.samples.shape) == 2
+    names = [name for name, own in runs.candidates.items() if name not in skipped and (table or not own.for_tables)]
     tasks = [(name, runs.candidates[name].method) for name in names]
     if engine is None or isinstance(engine, Serial) or logits is not None:
         # What serial engines catch is let through here, with its own type.

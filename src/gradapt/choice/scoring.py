@@ -1,4 +1,4 @@
-"""The rule: which candidate does a confidently labelled part of the target speak for? No target labels, no models."""
+"""The rule: which candidate agrees best with labels of the target that are not its own? No target labels, no models."""
 
 from __future__ import annotations
 

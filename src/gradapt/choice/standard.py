@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gradapt.choice.runs import Candidate
-from gradapt.methods import GOAT, CarriedLabels, GradualSelfTraining, Relabelling, SourceOnly
+from gradapt.methods import GOAT, CarriedLabels, GradualSelfTraining, Relabelling, SourceOnly, Taught
 from gradapt.paths import Transport
 from gradapt.transport import GromovWasserstein, Mapped, Orthogonal, SameScale
 
@@ -14,7 +14,7 @@ MIXUP = 0.5
 
 
 def standard_candidates(*, networks: bool = False, max_samples: int | None = None) -> dict[str, Candidate]:
-    """The source model, what follows the domains, what carries labels by position, and what carries them by structure.
+    """The source model, what follows the domains, what carries labels by position or structure, and a linear teacher.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ def standard_candidates(*, networks: bool = False, max_samples: int | None = Non
     Examples
     --------
     >>> list(standard_candidates())
-    ['source', 'gradual self-training', 'GOAT', 'carried labels', 'carried by structure']
+    ['source', 'gradual self-training', 'GOAT', 'carried labels', 'taught by a linear model', 'carried by structure']
     """
     scaled = Transport(Mapped(SameScale()), max_samples=max_samples)
     turned = Transport(Mapped(Orthogonal(), start=GromovWasserstein()), max_samples=max_samples)
@@ -36,6 +36,7 @@ def standard_candidates(*, networks: bool = False, max_samples: int | None = Non
         "gradual self-training": Candidate(GradualSelfTraining()),
         "GOAT": Candidate(GOAT(transport=Transport(max_samples=max_samples))),
         "carried labels": Candidate(CarriedLabels(scaled, direct=True, joint=True, mixup=mixup)),
+        "taught by a linear model": Candidate(Taught(mixup=mixup), for_tables=True),
         "carried by structure": Candidate.structural(
             CarriedLabels(turned, feature_space=False, direct=True, mixup=mixup, relabelling=mended)
         ),

@@ -12,9 +12,9 @@ from gradapt.cli import adapt, check, datasets, demo, export, label, paper, pred
 from gradapt.cli.text import printable
 from gradapt.errors import InputError, SolverError
 
-__all__ = ["main", "run_command"]
+__all__ = ["COMMANDS", "main", "run_command"]
 
-_COMMANDS = {
+COMMANDS = {
     "demo": demo,
     "check": check,
     "adapt": adapt,
@@ -64,22 +64,22 @@ def run_command(arguments: list[str]) -> int:
     # Options may stand between the names of tables.
     chosen = parser.parse_intermixed_args(arguments[1:])
     chosen.arguments = arguments
-    code: int = _COMMANDS[arguments[0]].run(chosen, parser.error)
+    code: int = COMMANDS[arguments[0]].run(chosen, parser.error)
     return code
 
 
 def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
     top = argparse.ArgumentParser(
         prog="gradapt",
-        description="Adapt a classifier to a drifting world, step by step along the Wasserstein geodesic, "
-        "without new labels.",
-        epilog="gradapt COMMAND --help tells more about a command.",
+        description="Adapt a classifier to data that drift, without new labels.",
+        epilog="With a table of your own: check, adapt, then predict. Without one: demo. "
+        "gradapt COMMAND --help explains a command.",
         allow_abbrev=False,
     )
     top.add_argument("--version", action="version", version=f"gradapt {__version__}")
     group = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
     commands = {}
-    for name, module in _COMMANDS.items():
+    for name, module in COMMANDS.items():
         title, _, rest = module.HELP.partition("\n\n")
         commands[name] = group.add_parser(name, help=title, description=f"{title} {rest}", allow_abbrev=False)
         module.declare(commands[name])

@@ -19,9 +19,10 @@ __all__ = ["HELP", "declare", "run"]
 
 HELP = """Adapt a classifier to the newest rows of a table, which need no labels.
 
-Shows first what moved and whether the drift can be followed, as check does. Then remedies that fit are compared without
-labels, and the old model stays unless one is clearly better; with another --method it stays where the check advises
-against adapting, where a class was lost, or where adaptation is estimated to hurt."""
+The rows are cut into windows by --order: the first has labels, the last is today. Shows first what moved, as
+check does. Then remedies (ways to repair the drift) are compared without labels, and the old model is kept unless one
+is clearly better. With another --method it is kept where the check advises against adapting, where a class was lost,
+or where adaptation is estimated to hurt."""
 
 
 def declare(parser: argparse.ArgumentParser) -> None:

@@ -14,8 +14,8 @@ __all__ = ["HELP", "declare", "run"]
 
 HELP = """Say whether to adapt, to generate domains, to get labels, or to leave the model alone.
 
-Reads the table and trains the model as adapt does, prints what adapt prints first, and stops there. Labels after the
-first window are never looked at."""
+The rows are cut into windows by --order: the first has labels, the last is today. Reads the table and trains the model
+as adapt does, prints what adapt prints first, and stops there; nothing is written."""
 
 
 def declare(parser: argparse.ArgumentParser) -> None:

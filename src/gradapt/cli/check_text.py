@@ -24,16 +24,15 @@ def check_text(summary: dict[str, Any]) -> str:
         From `gradapt.tables.check_summary`.
     """
     where = "" if summary["where"] is None else ": " + " -> ".join(summary["where"])
-    lines = [f"check: {summary['advice']}{where}"]
+    lines = [f"check of self-training: {summary['advice']}{where}"]
     lines += [f"  - {reason}" for reason in summary["reasons"]]
     diagnosis = summary["diagnosis"]
     lines += ["", f"diagnosis: {diagnosis['kind']}", *(f"  - {reason}" for reason in diagnosis["reasons"])]
     lines += [
         "",
-        "shift / margin: of a typical class and of the worst; across: plan's mass between classes, beyond noise;",
-    ]
-    lines += [
-        "accuracy of the old model and after plain gradual self-training: estimates with intervals, ? not reliable"
+        "/ margin: the shift in margins, of a typical and of the worst class; jumped: rows where nothing was before;",
+        "across: the plan's mass between classes, beyond noise; old %, new %: estimated accuracy of the old model and",
+        "after plain gradual self-training, with its interval, ? not reliable",
     ]
     header = ["step", "shift", "/ margin", "jumped", "across", "old %", "new %"]
     rows = [_row(*parts) for parts in zip(summary["steps"], summary["estimated_accuracy"], strict=True)]

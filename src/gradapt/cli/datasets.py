@@ -14,7 +14,7 @@ HELP = "List the benchmark data sets, where their files lie, and what is missing
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """The options."""
-    parser.add_argument("--check", action="store_true", help="read the files and verify their sums")
+    parser.add_argument("--check", action="store_true", help="read the files and verify their checksums")
 
 
 def run(chosen: argparse.Namespace, fail: Fail) -> int:

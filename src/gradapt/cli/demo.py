@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["HELP", "declare", "run"]
 
-HELP = """Adapt classifiers to rotated digits and turning moons, and compare.
+HELP = """Adapt classifiers to digits and moons that turn, and compare methods; needs no data.
 
 The classifier has labels for the source only. Every method sees the same unlabelled snapshots; accuracies are on
 held-out target samples. Takes about half a minute."""
@@ -26,7 +26,7 @@ held-out target samples. Takes about half a minute."""
 def declare(parser: argparse.ArgumentParser) -> None:
     """The options."""
     parser.add_argument(
-        "--path", action="append", help="digits, moons or gaussians; may be repeated [digits and moons]"
+        "--path", action="append", help="data to use: digits, moons or gaussians; may be repeated [digits and moons]"
     )
     parser.add_argument(
         "--seeds", type=at_least(1), default=3, metavar="N", help="repetitions with different seeds [%(default)s]"

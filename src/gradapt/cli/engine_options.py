@@ -19,10 +19,10 @@ def declare_engine(parser: argparse.ArgumentParser, what: str = "cells") -> None
     group.add_argument(
         "--engine",
         choices=("serial", "processes", "ray"),
-        help=f"serial: one of the {what} after the other; processes: several at a time on this machine; ray: on a Ray "
-        "of this machine or, with --address, of a cluster [serial; processes with --jobs, ray with --address]",
+        help=f"serial: {what} one after another; processes: several at a time on this machine; ray: with Ray, on this "
+        "machine or on the cluster of --address [serial; processes with --jobs, ray with --address]",
     )
-    group.add_argument("--jobs", type=at_least(1), metavar="N", help=f"{what} at a time, at most")
+    group.add_argument("--jobs", type=at_least(1), metavar="N", help=f"run at most this many {what} at a time")
     group.add_argument(
         "--address",
         metavar="HOST:PORT",
@@ -32,7 +32,7 @@ def declare_engine(parser: argparse.ArgumentParser, what: str = "cells") -> None
         "--gpus",
         type=_gpus,
         metavar="SHARE",
-        help=f"GPUs for each of the {what} on Ray, such as 0.5 [1 if any]",
+        help=f"with Ray: GPUs for one of the {what}, such as 0.5 [1 if there are any]",
     )
 
 

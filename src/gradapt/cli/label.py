@@ -15,8 +15,8 @@ __all__ = ["HELP", "declare", "run"]
 
 HELP = """Write the rows of a run's last window that are most worth labelling, as CSV.
 
-Reads the table again, as the run did. Most rows are such on which the old model and the remedies disagree, each with
-how much of the window it stands for; fill in the label column and hand the file to adapt --labels."""
+Reads the table of the run again. Most rows are those on which the old model and the remedies disagree; a column says
+how much of the window each row stands for. Fill in the label column and give the file to adapt --labels."""
 
 
 def declare(parser: argparse.ArgumentParser) -> None:

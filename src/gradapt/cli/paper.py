@@ -12,7 +12,8 @@ __all__ = ["HELP", "declare", "run"]
 
 HELP = """Run a table of the paper and print it beside the published figures.
 
-An interrupted run goes on where it was; a finished one is only printed."""
+A cell of a table is one method with one setting, run with several seeds. An interrupted run goes on where it was; a
+finished one is only printed."""
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -21,43 +22,43 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "tables",
         nargs="+",
         metavar="TABLE",
-        help="rotated-mnist, color-mnist, portraits, covtype, or all: GST and GOAT on the benchmarks. uda: one-off "
-        "baselines and floors. covi: GST, CoVi, GOAT; covi-parts: what helps CoVi. encoders, plans: ablations. "
-        "selection: the number of generated domains chosen without labels. frontier: very different "
-        "methods and a choice among them without labels. vae: generated digits, a picture. report: runs nothing, but "
-        "makes docs/results.md, its picture and every marked figure of the pages of a checkout from its results/",
+        help="rotated-mnist, color-mnist, portraits, covtype, or all: GST and GOAT on the benchmarks. uda: "
+        "baselines that adapt in one step. covi: GST, CoVi, GOAT; covi-parts: ablation of CoVi. encoders, plans: "
+        "ablations of GOAT. selection: the number of generated domains chosen without labels. frontier: methods beyond "
+        "the paper and a choice among them without labels. vae: generated digits, a picture. report: runs nothing; in "
+        "a checkout, writes docs/results.md and the marked figures of the docs from the records in results/",
     )
     parser.add_argument(
         "--preset",
         default="reference",
-        help="reference: what produced the published tables; paper: what the text says [%(default)s]",
+        help="data and networks, reference: of the code behind the published tables; paper: of the text [%(default)s]",
     )
-    parser.add_argument("--seeds", type=at_least(1), default=5, metavar="N", help="runs of each cell [%(default)s]")
+    parser.add_argument("--seeds", type=at_least(1), default=5, metavar="N", help="seeds of each cell [%(default)s]")
     parser.add_argument(
-        "--first-seed", type=at_least(0), default=0, metavar="N", help="the runs have this seed and those behind it"
+        "--first-seed", type=at_least(0), default=0, metavar="N", help="number of the first seed [%(default)s]"
     )
     parser.add_argument(
-        "--given", type=counts, metavar="COUNTS", help="given domains, such as 0,2,4 [those of the table in the paper]"
+        "--given", type=counts, metavar="COUNTS", help="numbers of given domains, such as 0,2,4 [those of the paper]"
     )
     parser.add_argument(
         "--generated",
         type=counts,
         metavar="COUNTS",
-        help="generated domains between two neighbours, such as 0,4; 0 is gradual self-training [those of the table]",
+        help="numbers of generated domains between two neighbours, such as 0,4; 0 is GST [those of the paper]",
     )
     parser.add_argument(
-        "--with-given", action="store_true", help="in uda, baselines also with the given domains pooled with the target"
+        "--with-given", action="store_true", help="uda: also baselines that see the given domains beside the target"
     )
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda [%(default)s]")
     parser.add_argument(
         "--one-by-one",
         action="store_true",
-        help="train each cell alone on a GPU as well; without, the cells of a table and seed train in lockstep there, "
-        "with the same numbers up to rounding",
+        help="on a GPU: train each cell alone; by default the cells of one table and seed are trained together, with "
+        "the same numbers up to rounding",
     )
     declare_engine(parser)
     parser.add_argument(
-        "--samples", type=at_least(1), metavar="N", help="at most this many samples in each domain, for a trial"
+        "--samples", type=at_least(1), metavar="N", help="use at most this many samples of each domain: a quick trial"
     )
     parser.add_argument(
         "--store", default="runs/paper.sqlite", help="file of finished cells; a run goes on where it was [%(default)s]"
@@ -65,9 +66,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output", default="runs/tables", help="folder for CSV, JSON, Markdown and pictures [%(default)s]"
     )
-    parser.add_argument("--root", default=".", metavar="FOLDER", help="of report: the checkout [the current folder]")
+    parser.add_argument("--root", default=".", metavar="FOLDER", help="report: the checkout [the current folder]")
     parser.add_argument(
-        "--check", action="store_true", help="of report: write nothing, name files that would change, and end with 1"
+        "--check", action="store_true", help="report: write nothing, name files that would change, exit with 1"
     )
 
 

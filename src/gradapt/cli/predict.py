@@ -12,11 +12,11 @@ from gradapt.cli.text import printable
 
 __all__ = ["HELP", "declare", "run"]
 
-HELP = """Predict the rows of a new table: row, prediction, predicted_probability, imputed_columns.
+HELP = """Predict the rows of a new table with the model that a run kept.
 
-Refuses a table in which a column that the model uses cannot be read in most rows; where that is so in some rows, they
-are counted on stderr and marked in imputed_columns. A model of the remedy "recent scale" compares each row with those
-before it: give rows in their order."""
+Writes the columns row, prediction, predicted_probability and imputed_columns. A table is refused where a column of the
+model cannot be read in most rows; where single values cannot be read, imputed_columns counts them for each row. A model
+of the remedy "recent scale" compares each row with those before it: give rows in their order."""
 
 
 def declare(parser: argparse.ArgumentParser) -> None:

@@ -19,19 +19,20 @@ if TYPE_CHECKING:
 
 __all__ = ["HELP", "declare", "run"]
 
-HELP = """List the runs on a store of cells: their states, the time left, and what failed.
+HELP = """List runs of paper and sweep: their state, the time left, and what failed.
 
-Reads the store alone, so that a run can be followed from wherever its file can be read."""
+These commands keep finished cells in a file, the store. It is only read here, also while a run is writing it."""
 
 _SECONDS = 1.0
+_STORE = "runs/paper.sqlite"
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """The options."""
     parser.add_argument(
-        "store", nargs="?", default="runs/paper.sqlite", type=Path, metavar="STORE", help="file of cells [%(default)s]"
+        "store", nargs="?", default=_STORE, type=Path, metavar="STORE", help=f"the --store of a run [{_STORE}]"
     )
-    parser.add_argument("--watch", action="store_true", help="show it anew every second until nothing runs any more")
+    parser.add_argument("--watch", action="store_true", help="refresh every second until nothing is running")
     parser.add_argument("--traceback", action="store_true", help="show where each failed cell broke")
     parser.add_argument("--json", action="store_true", dest="as_json", help="print it as JSON, tracebacks included")
 

@@ -14,8 +14,9 @@ __all__ = ["HELP", "declare", "run"]
 
 HELP = """Run methods and settings on several data sets and seeds, and compare them.
 
-A YAML file says what: data (benchmarks or your own tables), models, methods with lists of settings, seeds. An
-interrupted sweep goes on where it was. Failed cells are kept and shown; the exit code is then 1."""
+A YAML file names the data (benchmarks or your own tables), models, methods with lists of settings, and seeds. A cell is
+one combination of these. An interrupted sweep goes on where it was. Failed cells are kept and shown; the exit code is
+then 1."""
 
 
 def declare(parser: argparse.ArgumentParser) -> None:

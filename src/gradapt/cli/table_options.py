@@ -30,8 +30,8 @@ def declare_table(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--labels-until",
         metavar="WINDOW",
-        help="use the labels of every window up to this one, by its name or number (from 1); up to the last one, its "
-        "labels compare and train the remedies [the first window]",
+        help="use the labels of every window up to this one, given by name or number (from 1). If it is the last "
+        "window, remedies are also trained and compared on its labels [the first window]",
     )
     parser.add_argument(
         "--order", help="column that orders the rows; @row: their position; @file: one snapshot per file, in order"
@@ -41,19 +41,19 @@ def declare_table(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="COLUMNS",
-        help="columns of codes, separated by commas; may be repeated: numbers in them are names and no measurements",
+        help="columns whose numbers are codes, such as a postcode; names separated by commas, may be repeated",
     )
     parser.add_argument(
         "--drop",
         action="append",
         default=[],
         metavar="COLUMNS",
-        help="columns that are no features, separated by commas; may be repeated",
+        help="columns to leave out; names separated by commas, may be repeated",
     )
-    _declare_windows(parser.add_argument_group("windows", "one of these; five equally filled windows by default"))
+    _declare_windows(parser.add_argument_group("windows", "one of these [five with equally many rows]"))
     _declare_model(parser.add_argument_group("model"))
     _declare_adaptation(
-        parser.add_argument_group("adaptation", "what adapt does after the check; check takes the same line")
+        parser.add_argument_group("adaptation", "what adapt does after the check; check accepts these too")
     )
     output = parser.add_argument_group("output")
     output.add_argument("--json", action="store_true", dest="as_json", help="print the result as JSON")
@@ -61,8 +61,8 @@ def declare_table(parser: argparse.ArgumentParser) -> None:
         "--fail-on",
         choices=("never", "untrusted"),
         default="never",
-        help=f"'untrusted': leave with code {UNTRUSTED} unless the check says 'adapt' (check), or the path was "
-        "followed as the check advises and the adapted model is kept (adapt) [%(default)s]",
+        help=f"untrusted: exit with code {UNTRUSTED} unless the advice is to adapt (check), or the advice was followed "
+        "and the adapted model is kept (adapt) [%(default)s]",
     )
 
 
@@ -71,54 +71,58 @@ def _columns(texts: list[str]) -> tuple[str, ...]:
 
 
 def _declare_windows(group: Any) -> None:
-    group.add_argument("--windows", type=at_least(2), metavar="N", help="number of equally filled windows")
+    group.add_argument("--windows", type=at_least(2), metavar="N", help="this many windows with equally many rows")
     group.add_argument(
         "--window-by",
         metavar="PERIOD",
-        help="hour, day, week, month, quarter or year of a date column; value: each value",
+        help="a window for each hour, day, week, month, quarter or year of a date column, or for each value",
     )
     group.add_argument(
         "--by-value", action="store_const", const="value", dest="window_by", help="the same as --window-by value"
     )
-    group.add_argument("--given", metavar="VALUES", help="values of the order column at which windows begin: 1990,2000")
+    group.add_argument("--given", metavar="VALUES", help="windows begin at these values of the order column: 1990,2000")
 
 
 def _declare_model(group: Any) -> None:
     group.add_argument(
         "--model",
         default="logistic",
-        help="logistic, forest, boosting, mlp, sgd, PATH.py:NAME, or auto: the best of the first three by "
-        "cross-validation on the first window. Of a table with millions of rows mlp, sgd and other models that learn "
-        "in batches see every labelled row, the others a sample [%(default)s]",
+        help="classifier to train: logistic, forest, boosting, mlp, sgd, PATH.py:NAME (your own), or auto: the best of "
+        "the first three by cross-validation on the first window. With millions of rows, models that learn in batches "
+        "(mlp, sgd) see every labelled row, the others a sample [%(default)s]",
     )
     group.add_argument(
         "--old-predictions",
         metavar="COLUMN",
-        help="the model that you have in use, by a column of its predictions for every row: remedies are compared with "
-        "it, and it stays where none is clearly better [by default a model trained on the first window]",
+        help="column with the predictions of the model you have in use: remedies are compared with it, and it is kept "
+        "unless one is clearly better [without: a model trained on the first window]",
     )
     group.add_argument(
         "--old-model",
         metavar="FILE",
-        help="the same by the model itself: a .skops file (types that are not known to be safe are refused), an .onnx "
-        "file (needs onnxruntime), or PATH.py:NAME, an object with predict or a function of a data frame; the Python "
-        "file is run as it is, with your rights",
+        help="file of the model you have in use: .skops (unknown types are refused), .onnx (needs onnxruntime), or "
+        "PATH.py:NAME, an object with predict or a function of a data frame; the Python file is run with your rights",
     )
-    group.add_argument("--encoder", default="none", help="none, pca:32 (or another number), or mlp [%(default)s]")
+    group.add_argument(
+        "--encoder",
+        default="none",
+        help="space in which domains are generated: none (the features), pca:32 (or another number of components), or "
+        "mlp (hidden layer of a network trained on the first window) [%(default)s]",
+    )
     group.add_argument("--seed", type=int, default=0, help="seed of every random choice [%(default)s]")
     group.add_argument(
         "--training-rows",
         type=at_least(10),
         default=20_000,
         metavar="N",
-        help="rows of each window to train on [%(default)s]",
+        help="at most this many rows of each window are trained on [%(default)s]",
     )
     group.add_argument(
         "--transport-rows",
         type=at_least(10),
         default=2_000,
         metavar="N",
-        help="rows of each window for transport and checks [%(default)s]",
+        help="at most this many rows of each window are used for transport plans and checks [%(default)s]",
     )
 
 
@@ -127,8 +131,10 @@ def _declare_adaptation(group: Any) -> None:
         "--method",
         choices=("auto", "own-scale", "own-rank", "covariance", "proportions", "goat", "gst", "direct", "source"),
         default="auto",
-        help="how to adapt. auto: remedies that fit the diagnosis are compared without labels, and the old model stays "
-        "unless one is clearly better; for pictures and networks, and with --generated, goat [%(default)s]",
+        help="how to adapt. auto: remedies that fit the diagnosis are compared without labels; for images and "
+        "networks, and with --generated, goat. own-scale, own-rank, covariance, proportions: this remedy. goat, gst, "
+        "direct: self-training along generated domains, along the windows, on the last window. source: no adaptation "
+        "[%(default)s]",
     )
     group.add_argument(
         "--proportions",
@@ -142,15 +148,15 @@ def _declare_adaptation(group: Any) -> None:
         type=_generated,
         default=None,
         metavar="auto|K",
-        help="domains generated between two neighbouring windows. auto: 0 to 4 are tried and chosen from without "
-        "labels; where that would take too long, by a rule from the check [auto]",
+        help="number of domains that goat generates between two neighbouring windows. auto: 0 to 4 are tried and one "
+        "is chosen without labels; on large tables a rule from the check decides [auto]",
     )
     group.add_argument(
         "--keep",
         choices=("better", "adapted"),
         default="better",
-        help="'better': the old model where the check advises against adapting, where a class was lost, or where "
-        "adaptation is estimated to hurt [%(default)s]",
+        help="model to keep. adapted: the new one in any case. better: the old one where the check advises against "
+        "adapting, where a class was lost, or where adaptation is estimated to hurt [%(default)s]",
     )
 
 

@@ -1,4 +1,4 @@
-"""What everything else passes around: `Domain`, `LabelledDomain` and `DomainSequence`."""
+"""Data of one distribution, and sequences of them: `Domain`, `LabelledDomain` and `DomainSequence`."""
 
 from gradapt.domains.domain import Domain, LabelledDomain
 from gradapt.domains.samples import Interpolated, is_frame, is_tensor, some_rows, stack_rows, take_rows, with_rows

@@ -95,7 +95,7 @@ class DomainSequence(Sequence[Domain]):
         return from_table(table, label=label, order=order, windows=windows, **options)
 
     def as_samples(self) -> tuple[Any, NDArray[Any], NDArray[np.int64]]:
-        """The domains as the three arrays ``X, y, sample_domain`` that scikit-learn's manners ask for.
+        """The domains as the three arrays ``X, y, sample_domain`` that scikit-learn's conventions ask for.
 
         Missing labels become None; ``sample_domain`` counts the domains from 0.
 
@@ -196,5 +196,5 @@ def _check_sequence(domains: tuple[Domain, ...]) -> None:
         if domain.samples.shape[1:] != first.samples.shape[1:]:
             raise InputError(
                 f"domain {domain.name!r} has samples of shape {domain.samples.shape[1:]} but {first.name!r} has "
-                f"{first.samples.shape[1:]}; all domains must live in one feature space"
+                f"{first.samples.shape[1:]}; all domains must have the same features"
             )

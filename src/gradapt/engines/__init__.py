@@ -1,4 +1,4 @@
-"""Where independent pieces of work run: here, in processes of this machine, or on a cluster; one seam for all.
+"""Where independent pieces of work run: in this process, in several of this machine, or on a cluster.
 
 `launch` runs cells and keeps their records in one store; an `Engine` runs batches of anything.
 """

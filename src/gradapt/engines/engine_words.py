@@ -44,7 +44,7 @@ def engine_from_word(
     if address is not None and word != "ray":
         raise InputError(f"the address {address!r} is for the engine ray, got {word!r}")
     if gpus is not None and word != "ray":
-        raise InputError(f"GPUs of a cell ({gpus!r}) are shared out by the engine ray, got {word!r}")
+        raise InputError(f"a number of GPUs for each cell ({gpus!r}) is for the engine ray, got {word!r}")
     if word == "ray":
         return Ray(workers, address, gpus)
     if word == "serial":

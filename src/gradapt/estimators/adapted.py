@@ -49,7 +49,7 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
     method : Method, optional
         How to adapt, such as ``GOAT(n_generated=2)``; the source model is left alone by default.
     gate : Gate, optional
-        Keep the source model, with a warning, where a check without target labels speaks
+        Keep the source model, with a warning, where a check without target labels advises
         against the adapted one (`gradapt.trust`).
     keep_steps : bool
         Keep the model of every step in ``step_estimators_``.

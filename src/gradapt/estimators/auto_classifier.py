@@ -14,7 +14,7 @@ __all__ = ["AutoAdaptedClassifier"]
 
 
 class AutoAdaptedClassifier(AdaptedClassifier):
-    """Tries several ways to adapt a classifier and keeps the one that the target speaks for, or the source model.
+    """Tries several ways to adapt a classifier and keeps the best by a score without target labels.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""`TorchClassifier`: any torch module with scikit-learn's manners."""
+"""`TorchClassifier`: any torch module with scikit-learn's conventions."""
 
 from __future__ import annotations
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from gradapt.domains import Interpolated
 from gradapt.errors import InputError
+from gradapt.learners.torch_stacks import plain_layers
 
 __all__ = ["Samples", "Stored", "as_rows", "as_tensor", "dtype_of", "encode", "formed", "logits", "pick_device"]
 
@@ -19,6 +20,8 @@ __all__ = ["Samples", "Stored", "as_rows", "as_tensor", "dtype_of", "encode", "f
 _FORMED_BYTES = 2**32
 # Forward passes without gradients take about this many input values at a time.
 _FORWARD_VALUES = 2**27
+# Rows of both ends that are read for each one between them rather than to form it, which takes several copies.
+_ENDS_PER_ROW = 3
 
 
 class Samples(Protocol):
@@ -119,9 +122,27 @@ def dtype_of(module: nn.Module) -> torch.dtype:
 
 @torch.no_grad()
 def logits(module: nn.Module, samples: Samples) -> Tensor:
-    """Scores of all samples in evaluation mode, on the device."""
+    """Scores of all samples in evaluation mode, on the device.
+
+    Rows on a geodesic need not be formed where the first layer is a linear one: its outputs for both ends are mixed.
+    """
     module.eval()
+    if isinstance(samples, Interpolated) and samples.x0.ndim == 2:
+        few = len(samples.x0) + len(samples.x1) <= _ENDS_PER_ROW * len(samples)
+        layers = plain_layers(module) if few else None
+        if layers is not None:
+            return _mixed_logits([layer for _, layer in layers], samples)
     return torch.cat([module(part) for part in _parts(samples)])
+
+
+def _mixed_logits(layers: list[nn.Module], samples: Interpolated) -> Tensor:
+    """Scores by a network on vectors, from what its first layer gives for both ends."""
+    ends = [(samples.x0, samples.rows), (samples.x1, samples.cols)][: 1 if samples.position == 0.0 else 2]
+    outputs = [torch.cat([layers[0](part) for part in _parts(Stored(x))]).index_select(0, rows) for x, rows in ends]
+    x: Tensor = outputs[0] if len(outputs) == 1 else torch.lerp(outputs[0], outputs[1], samples.position)
+    for layer in layers[1:]:
+        x = layer(x)
+    return x
 
 
 @torch.no_grad()

@@ -259,7 +259,9 @@ class _Linear(_Base):
     def __init__(self, layer: nn.Linear, prefix: str, slots: int, *, first: bool) -> None:
         super().__init__()
         self.prefix, self.n_inputs, self.n_outputs = prefix, layer.in_features, layer.out_features
-        wide = first and layer.weight.is_cuda and isinstance(layer, WideLinear)
+        # In full float32 a plain product of so many inputs would leave most of the GPU idle; in TF32 it fills it.
+        full = torch.get_float32_matmul_precision() == "highest"
+        wide = first and full and layer.weight.is_cuda and isinstance(layer, WideLinear)
         self.pieces = pieces_of(layer.in_features) if wide else 1
         shape = slots, self.pieces, layer.out_features, layer.in_features // self.pieces
         self.trained[prefix + "weight"] = layer.weight.new_zeros(shape)

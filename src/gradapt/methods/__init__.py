@@ -21,6 +21,7 @@ from gradapt.methods.recent_scale import RecentScale
 from gradapt.methods.self_training import SelfTraining
 from gradapt.methods.source_only import ModelInUse, SourceOnly
 from gradapt.methods.source_weights import ImportanceWeights
+from gradapt.methods.taught import Taught
 
 __all__ = [
     "GOAT",
@@ -50,6 +51,7 @@ __all__ = [
     "SelfTraining",
     "SourceOnly",
     "StepRecord",
+    "Taught",
     "black_box_proportions",
     "expectation_maximisation",
     "logit_range",

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.pipeline import Pipeline
 
 from gradapt.domains import Domain, DomainSequence
+from gradapt.domains.samples import is_tensor
 from gradapt.errors import InputError
 from gradapt.learners import Learner
 from gradapt.learners.scikit import ScikitLearner
@@ -111,6 +112,8 @@ class CovarianceAlignment(Alignment):
 def dense_matrix(domain: Domain) -> NDArray[np.float64]:
     """The samples as an array of finite numbers; what has no columns of its own is refused."""
     matrix = domain.matrix()
+    if is_tensor(matrix):
+        matrix = matrix.cpu().numpy()
     if not isinstance(matrix, np.ndarray):
         raise InputError(
             f"domain {domain.name!r} holds {type(matrix).__name__}; this method works on the columns of a table: "

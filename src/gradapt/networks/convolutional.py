@@ -7,6 +7,7 @@ from collections import OrderedDict
 from torch import nn
 
 from gradapt.errors import InputError
+from gradapt.networks.biased import BiasedConv2d
 from gradapt.networks.wide import WideLinear
 
 __all__ = ["conv_net", "paper_conv_net", "reference_conv_net"]
@@ -51,7 +52,7 @@ def conv_net(
     layers: OrderedDict[str, nn.Module] = OrderedDict()
     channels = in_channels
     for i in range(1, n_conv + 1):
-        layers[f"conv{i}"] = nn.Sequential(nn.Conv2d(channels, width, 3, padding=1), nn.ReLU())
+        layers[f"conv{i}"] = nn.Sequential(BiasedConv2d(channels, width, 3, padding=1), nn.ReLU())
         channels = width
     layers["flatten"] = nn.Flatten()
     features = channels * size * size

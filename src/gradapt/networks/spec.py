@@ -8,6 +8,7 @@ from typing import Any
 from torch import nn
 
 from gradapt.errors import InputError, one_line
+from gradapt.networks.biased import BiasedConv2d
 from gradapt.networks.wide import WideLinear
 
 __all__ = ["build", "describe"]
@@ -17,6 +18,7 @@ _LAYERS: dict[str, tuple[type[nn.Module], tuple[str, ...]]] = {
     "Linear": (nn.Linear, ("in_features", "out_features")),
     "WideLinear": (WideLinear, ("in_features", "out_features")),
     "Conv2d": (nn.Conv2d, ("in_channels", "out_channels", "kernel_size", "stride", "padding")),
+    "BiasedConv2d": (BiasedConv2d, ("in_channels", "out_channels", "kernel_size", "stride", "padding")),
     "MaxPool2d": (nn.MaxPool2d, ("kernel_size", "stride", "padding")),
     "AvgPool2d": (nn.AvgPool2d, ("kernel_size", "stride", "padding")),
     "BatchNorm1d": (nn.BatchNorm1d, ("num_features", "eps", "momentum")),
@@ -45,7 +47,7 @@ def describe(module: nn.Module) -> dict[str, Any] | None:
     for name, (kind, attributes) in _LAYERS.items():
         if type(module) is kind:
             spec = {"layer": name, **{key: _plain(getattr(module, key)) for key in attributes}}
-            if name in ("Linear", "WideLinear", "Conv2d"):
+            if name in ("Linear", "WideLinear", "Conv2d", "BiasedConv2d"):
                 spec["bias"] = module.bias is not None
             # A twin with other hidden options (groups, padding mode) would not be the same network.
             return spec if repr(build(spec)) == repr(module) else None

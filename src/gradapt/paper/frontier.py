@@ -16,7 +16,7 @@ from gradapt.choice.runs import ends_isometry
 from gradapt.choice.standard import MIXUP
 from gradapt.domains import DomainSequence
 from gradapt.learners import Learner
-from gradapt.methods import Adaptation, CarriedLabels, Method, OnStep, Relabelling
+from gradapt.methods import Adaptation, CarriedLabels, Method, OnStep, Relabelling, Taught
 from gradapt.paper.cells import Cell
 from gradapt.paper.configurations import method_of
 from gradapt.paper.measures import plan_measures
@@ -37,7 +37,7 @@ def frontier_candidates(cell: Cell, chosen: Settings, known: dict[str, Any]) -> 
     structure stands beside it.
     """
     structure = Mapped(Orthogonal(), start=GromovWasserstein(starts=1, steps=_STEPS, bounded=False))
-    most, structured = (_ROWS, _STRUCTURED_ROWS) if _is_table(chosen) else (None, None)
+    most, structured = (_ROWS, _STRUCTURED_ROWS) if chosen.of_a_table else (None, None)
     carried = _carried(Transport(structure, certified=False, max_samples=structured), direct=True)
     direct = Candidate(_Once("structure", carried, known), partial(_isometry, known))
     if cell.variant == "many":
@@ -49,17 +49,14 @@ def frontier_candidates(cell: Cell, chosen: Settings, known: dict[str, Any]) -> 
     # It sees source and target only, for as many passes as gradual self-training with two given domains.
     coral = method_of(replace(_of(cell, "deep-coral", 0), n_given=2), chosen)
     candidates["deep-coral"] = _Once("deep-coral", coral, known)
-    if _is_table(chosen):
+    if chosen.of_a_table:
         # Columns have units of their own. A chain of plans adds the errors of each, and the source still teaches.
         scaled = Transport(Mapped(SameScale()), certified=False, max_samples=most)
         candidates["carried"] = CarriedLabels(scaled, feature_space=False, direct=True, joint=True, mixup=MIXUP)
+        candidates["taught"] = _Once("taught", Taught(mixup=MIXUP), known)
     else:
         candidates["carried"] = _carried(Transport(Exact(), certified=False), direct=False)
     return {**candidates, "structure": direct}
-
-
-def _is_table(chosen: Settings) -> bool:
-    return chosen.network == "mlp"
 
 
 def _isometry(known: dict[str, Any], sequence: DomainSequence) -> Isometry:

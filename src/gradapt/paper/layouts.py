@@ -31,10 +31,14 @@ FRONTIER_COLUMNS = {
     "covi": "CoVi",
     "deep-coral": "Deep CORAL",
     "carried": "carried labels",
+    "taught": "linear teacher",
     "structure": "structure",
     "chosen": "chosen without labels",
     "supervised": "trained with target labels",
 }
+
+# Those that larger rows have, and those that only tables have.
+_OF_MANY, _OF_TABLES = ("source", "structure", "chosen", "supervised"), ("taught",)
 
 _HELDOUT_PORTRAITS = "Held-out portraits are of later years than the target."
 
@@ -241,8 +245,9 @@ def _frontier(name: str, options: Options) -> Table:
         cell = _cell(benchmark, options, n_given, FRONTIER, study=FRONTIER, variant=variant)
         cell = replace(cell, n_samples=n_samples)
         row = f"{benchmark}, {n_given} given" + (f", {n_samples:,} images" if n_samples > size else "")
+        table = settings(benchmark, options.preset, FRONTIER).of_a_table
         for key, title in FRONTIER_COLUMNS.items():
-            if not variant or key in ("source", "structure", "chosen", "supervised"):
+            if key in _OF_MANY or (not variant and (table or key not in _OF_TABLES)):
                 places.append(Place(row, title, cell, measure=f"transductive_{key}"))
     note = (
         "No sample is in two domains. Every constant was fixed on seeds 0 to 4. The choice sees no label of the "

@@ -165,8 +165,22 @@ def write_outputs(
 
 
 def _sides(shown: Mapping[tuple[str, str], str]) -> tuple[list[str], list[str]]:
-    """Rows and columns as they first appear."""
-    return list(dict.fromkeys(row for row, _ in shown)), list(dict.fromkeys(column for _, column in shown))
+    """Rows as they first appear, and columns; one that only later rows have stands behind what precedes it there.
+
+    >>> _sides({("a", "x"): "", ("a", "z"): "", ("b", "x"): "", ("b", "y"): "", ("b", "z"): ""})
+    (['a', 'b'], ['x', 'y', 'z'])
+    """
+    rows: dict[str, list[str]] = {}
+    for row, column in shown:
+        rows.setdefault(row, []).append(column)
+    columns: list[str] = []
+    for own in rows.values():
+        place = 0
+        for column in own:
+            if column not in columns:
+                columns.insert(place, column)
+            place = columns.index(column) + 1
+    return list(rows), columns
 
 
 def _texts(entries: Sequence[Entry], *, heldout: bool = False, line: str = " ") -> dict[tuple[str, str], str]:

@@ -43,7 +43,8 @@ class Settings:
     plan : {"exact", "entropic"}
         Entropic plans are thinned by the small-value cutoff.
     tf32 : bool
-        Whether matrix products of the training may use TF32 on a GPU; transport never does.
+        Whether matrix products of the networks may use TF32 on a GPU, as torch lets convolutions do; transport
+        never does.
     """
 
     network: Literal["reference-cnn", "ablation-cnn", "paper-cnn", "mlp"]
@@ -58,12 +59,17 @@ class Settings:
     drop_fraction: float = 0.1
     use_plan_weights: bool = False
     plan: Literal["exact", "entropic"] = "exact"
-    tf32: bool = False
+    tf32: bool = True
 
     @property
     def last_fully_connected(self) -> str:
         """Name of the last fully connected layer but the output."""
         return "fc2" if self.network in ("reference-cnn", "ablation-cnn") else "fc3"
+
+    @property
+    def of_a_table(self) -> bool:
+        """Whether samples are rows of a table, not images."""
+        return self.network == "mlp"
 
     @property
     def digest(self) -> str:
@@ -95,8 +101,6 @@ def settings(table: str, preset: str = "reference", study: str = "") -> Settings
     if study and preset == "reference":
         source_epochs, epochs = _FRONTIER_EPOCHS if study == FRONTIER else _ABLATION_EPOCHS
         chosen = replace(chosen, source_epochs=source_epochs, self_training_epochs=epochs)
-    if study == FRONTIER:
-        chosen = replace(chosen, tf32=True)
     if study == "encoders" and chosen.network == "reference-cnn":
         chosen = replace(chosen, network="ablation-cnn")
     return chosen
@@ -122,5 +126,4 @@ def _paper(table: str) -> Settings:
         use_plan_weights=True,
         # Exact, or entropic with cutoffs, says the text; exact plans of 50,000 x 40,000 rows are for a large GPU alone.
         plan="exact" if images else "entropic",
-        tf32=True,
     )

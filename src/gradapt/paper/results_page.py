@@ -43,8 +43,9 @@ _SUMMARY = (
 )
 _HEAD = """# The paper's tables, ours beside theirs
 
-Everything that He, Wang, Li and Zhao, "Gradual Domain Adaptation: Theory and Algorithms" (JMLR 2024), measure.
-This page is made from the records in [`results/`](../results) by `gradapt paper report`; nothing on it was typed.
+Do the published figures reproduce, and which method is best? This page compares every accuracy that He, Wang, Li and
+Zhao publish ("Gradual Domain Adaptation: Theory and Algorithms", JMLR 2024) with ours.
+It is made from the records in [`results/`](../results) by `gradapt paper report`; no number on it was typed.
 The command that runs a table is `gradapt paper NAME` ([reproducing the paper](guide/reproduce.md)).
 """
 _READING = """## How to read the tables

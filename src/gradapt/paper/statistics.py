@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.stats import t as student
+from scipy.special import stdtrit
 
 from gradapt.paper.cells import Cell
 from gradapt.paper.table import Place, Table
@@ -80,7 +80,7 @@ def mean_and_interval(values: list[float]) -> tuple[float | None, float | None]:
     if len(values) < 2:
         return mean, None
     error = float(np.std(values, ddof=1)) / len(values) ** 0.5
-    return mean, float(student.ppf(0.975, len(values) - 1)) * error
+    return mean, float(stdtrit(len(values) - 1, 0.975)) * error
 
 
 def summarise(table: Table, results: Mapping[Cell, Mapping[str, Any]]) -> list[Entry]:

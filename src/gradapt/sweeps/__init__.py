@@ -1,4 +1,4 @@
-"""Sweeps: data x models x methods x settings x seeds, and which setting the target speaks for without its labels."""
+"""Sweeps: data x models x methods x settings x seeds, and which setting is chosen without target labels."""
 
 from gradapt.sweeps.sweep_cells import SweepCell, SweepWork
 from gradapt.sweeps.sweep_file import Sweep, read_sweep

@@ -1,4 +1,4 @@
-"""A user's own table, end to end: read, check, adapt, gate, predict, write a folder that says it all."""
+"""A user's own table: read, check, adapt, choose a model, predict, write the run folder."""
 
 from gradapt.extras import need
 

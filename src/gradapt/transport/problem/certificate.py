@@ -34,7 +34,8 @@ def certify(
     The primal cost is summed over the plan's own entries, from the samples. The
     dual bound uses the solver's first potential only: the second one is its
     c-transform over all pairs, lowered by a bound on the rounding, so whatever the
-    solver claims, the pair is feasible.
+    solver claims, the pair is feasible. On a device the costs may be those that were formed
+    for the solver; costs that it has written into are not used.
 
     Parameters
     ----------
@@ -133,7 +134,9 @@ def _feasible_pair(
         plan = place[plan[0][carried]], plan[1][carried], plan[2][carried]
     weights = problem.weights0[carries], problem.weights1
     low = u.copy()
-    low[carries], v = transform_bound(problem.table(), carries, u[carries], weights, wanted, plan, _screen(problem))
+    low[carries], v = transform_bound(
+        problem.proven_table(), carries, u[carries], weights, wanted, plan, _screen(problem)
+    )
     return low, v
 
 

@@ -6,6 +6,7 @@ costs says rounding can have done.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -62,20 +63,52 @@ def transform_bound(
     errors1 = np.zeros(table.shape[1]) + (0.0 if rounding.columns is None else to_numpy(rounding.columns))
     v = np.full(table.shape[1], np.inf)
     lowered = _lowered(u, rounding.relative + rounding.potential)
-    _lower(table, rows, lowered, v)
+    blocks = _ReducedBlocks(table, rows, lowered)
+    _lower(blocks, v)
     proven = _lowered(lowered) - errors0, _lowered(v) - errors1
     lost = weights[0] @ errors0 + weights[1] @ errors1
     if lost <= wanted:
         return proven
     # A pair beyond the margin of its column is larger than the least by more than any rounding.
-    closer = _close_pairs(table, rows, lowered, v, 4.0 * (errors1 + errors0.max()))
+    closer = _close_pairs(blocks, v, 4.0 * (errors1 + errors0.max()))
     return proven if closer is None else closer
 
 
-def _lower(table: CostTable, rows: Index, u: Float, v: Float) -> None:
+class _ReducedBlocks:
+    """Costs, lowered by their relative error, less ``u``: block by block, each with its places among ``rows``.
+
+    A tensor that holds them all is kept: they are read again where rounding asks for a second look.
+    """
+
+    def __init__(self, table: CostTable, rows: Index, u: Float) -> None:
+        self.table, self.rows, self.u = table, rows, u
+        self._whole: Any = None
+
+    def __iter__(self) -> Iterator[tuple[slice, Any]]:
+        if self._whole is not None:
+            yield slice(0, len(self.rows)), self._whole
+            return
+        table, relative = self.table, self.table.rounding.relative
+        every = len(self.rows) == table.shape[0]
+        for part in table_parts(table):
+            if part.start >= len(self.rows):
+                return
+            some, mine = part if every else self.rows[part], beside(table.home, self.u[part])
+            if relative:
+                costs = table.block(some)
+                reduced = less(costs, mine, None) - (relative + 4.0 * UNIT) * abs(costs)
+            else:
+                reduced = table.reduced(some, mine)
+            if is_tensor(reduced) and len(reduced) == len(self.rows):
+                self._whole = reduced
+            yield part, reduced
+
+
+def _lower(blocks: _ReducedBlocks, v: Float) -> None:
     """``v`` lowered to the least of all costs less ``u``, these lowered by their relative error."""
+    table, rows, u = blocks.table, blocks.rows, blocks.u
     if not (has_numba() and isinstance(table.home, np.ndarray) and table.rounding.relative):
-        for _, reduced in _reduced_blocks(table, rows, u):
+        for _, reduced in blocks:
             np.minimum(v, to_numpy(least(reduced, 0)), out=v)
         return
     from gradapt.transport.kernels.listing_loops import lower_columns  # numba is slow to import
@@ -85,21 +118,6 @@ def _lower(table: CostTable, rows: Index, u: Float, v: Float) -> None:
         if part.start < len(rows):
             some = part if every else rows[part]
             lower_columns(table.block(some), u[part], table.rounding.relative + 4.0 * UNIT, v)
-
-
-def _reduced_blocks(table: CostTable, rows: Index, u: Float) -> Any:
-    """Costs, lowered by their relative error, less ``u``."""
-    relative = table.rounding.relative
-    every = len(rows) == table.shape[0]
-    for part in table_parts(table):
-        if part.start >= len(rows):
-            return
-        some, mine = part if every else rows[part], beside(table.home, u[part])
-        if relative:
-            costs = table.block(some)
-            yield part, less(costs, mine, None) - (relative + 4.0 * UNIT) * abs(costs)
-        else:
-            yield part, table.reduced(some, mine)
 
 
 def _lowered(values: Float, relative: float = 0.0) -> Float:
@@ -142,13 +160,14 @@ def _pairs_from_below(table: CostTable, rows: Index, cols: Index) -> Float:
     return np.asarray(costs - (rounding.relative + 4.0 * UNIT) * np.abs(costs) - (rounding.columns or 0.0))
 
 
-def _close_pairs(table: CostTable, rows: Index, u: Float, v: Float, margin: Float) -> tuple[Float, Float] | None:
+def _close_pairs(blocks: _ReducedBlocks, v: Float, margin: Float) -> tuple[Float, Float] | None:
     """The same bound with the pairs that come near the minimum computed one by one."""
+    table, rows, u = blocks.table, blocks.rows, blocks.u
     # What is not close is at least this large; the margin holds every row's error.
     bound = v + 0.5 * margin
     lowered = _lowered(u, table.pair_rounding.relative)
     found = 0
-    for part, reduced in _reduced_blocks(table, rows, u):
+    for part, reduced in blocks:
         close = reduced <= beside(reduced, v + margin)
         r, c = (to_numpy(place) for place in (close.nonzero(as_tuple=True) if is_tensor(close) else close.nonzero()))
         found += len(r)

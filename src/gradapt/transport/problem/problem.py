@@ -18,6 +18,7 @@ from gradapt.transport.problem.cost_table import CostTable, HeldTable, table_par
 from gradapt.transport.problem.costs import Cost, Precomputed, SquaredEuclidean, as_cost, degree_of, table_of
 from gradapt.transport.problem.distortion import Distortion
 from gradapt.transport.problem.float32_products import Products
+from gradapt.transport.problem.moved_table import MovedTable
 from gradapt.transport.problem.squared_distances import SquaredDistances
 
 __all__ = ["Problem", "Solution", "Solver", "equal_weights"]
@@ -51,6 +52,7 @@ class Problem:
     exponent: int = 0
     _tables: dict[bool, CostTable] = field(default_factory=dict, init=False, repr=False)
     _products: list[Products] = field(default_factory=list, init=False, repr=False)
+    _held: list[tuple[HeldTable, int]] = field(default_factory=list, init=False, repr=False)
 
     @classmethod
     def of(
@@ -154,6 +156,25 @@ class Problem:
             self._tables[apart] = table_of(self.cost, self.x0, self.x1, apart=apart)
         return self._tables[apart]
 
+    def held(self) -> HeldTable:
+        """A solver's costs, ``table(apart=True)``, all of them kept on a device; formed once."""
+        if not self._held:
+            held = HeldTable.of(self.table(apart=True))
+            self._held.append((held, held.matrix._version))
+        return self._held[0][0]
+
+    def proven_table(self) -> CostTable:
+        """All costs, as a certificate reads them: without a second product of all samples where one is held.
+
+        torch counts how often somebody has written into a tensor. Where a solver did, its costs are not used.
+        """
+        table = self.table()
+        if self._held and isinstance(table, SquaredDistances):
+            held, version = self._held[0]
+            if held.matrix._version == version:
+                return MovedTable(table, held)
+        return table
+
     def products(self, *, kept: bool = False) -> Products | None:
         """Squared distances as a float32 product; what a solver keeps of it serves the certificate too.
 
@@ -171,6 +192,7 @@ class Problem:
         """Let go of what was kept for those who solve and certify."""
         self._tables.clear()
         self._products.clear()
+        self._held.clear()
 
     def cost_matrix(self) -> NDArray[np.float64]:
         """All costs at once; raises where one overflows."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gradapt.errors import InputError
 from gradapt.transport.kernels import has_numba
-from gradapt.transport.kernels.arrays import is_tensor, vector
+from gradapt.transport.kernels.arrays import vector
 from gradapt.transport.problem.cost_table import CostTable, HeldTable, mean_cost
 from gradapt.transport.problem.devices import fits_on_device
 from gradapt.transport.problem.float32_products import Products, ProductTable
@@ -135,7 +135,7 @@ class Exact:
     def _kept(self, table: CostTable) -> CostTable:
         """The table with its costs kept, where they fit and forming them again would take longer than reading."""
         n, m = table.shape
-        if is_tensor(table.home) or (8.0 * n * m <= self.memory and not table.quick):
+        if 8.0 * n * m <= self.memory and not table.quick:
             return HeldTable.of(table)
         if table.quick and isinstance(table, SquaredDistances) and min(n, m) >= _NEAR_FROM:
             return NearTable(table)
@@ -166,7 +166,10 @@ class Exact:
         ``v`` is an approximate potential of the second cloud for ``table``, where they are at hand.
         """
         n, m = problem.shape
-        table = self._priced(problem, problem.table(apart=True) if table is None else table)
+        if problem.on_device and table is None:
+            table = problem.held()
+        else:
+            table = self._priced(problem, problem.table(apart=True) if table is None else table)
         if self.progress is not None:
             self.progress("costs", 1.0)
         weights = whole_units(problem.weights0, problem.weights1)

@@ -29,7 +29,7 @@ __all__ = ["ProportionFit", "fit_proportions"]
 # A misfit that chance alone exceeds so seldom speaks against a change of proportions.
 _CHANCE = 0.01
 # Of the rows that would have changed class, at most this part may differ otherwise as well. Fixed on the design seeds
-# of docs/remedies.md: 0.0 to 0.2 where a correction helps, 0.7 and more where it harms.
+# of docs/remedies_measured.md: 0.0 to 0.2 where a correction helps, 0.7 and more where it harms.
 _LARGEST_REST = 0.5
 
 
