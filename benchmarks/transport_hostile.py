@@ -24,8 +24,6 @@ import scipy.sparse as sp
 KINDS = ["plain", "offset", "duplicated", "collinear", "whole numbers", "mixed scales", "nearly equal", "far sample"]
 # Units of mass in a small problem, at most; samples of each cloud in a timed one.
 _UNITS, _TIMED = 7, 200
-# Powers of ten from which samples are scaled to a largest value.
-_NEAR_THE_END = 140
 # Every so many problems one is timed.
 _EVERY = 5
 
@@ -47,9 +45,7 @@ def clouds(kind: str, rng: np.random.Generator, n: int, m: int) -> tuple[np.ndar
         x1 = np.resize(x0[::-1], (m, 3)) + 1e-12 * x1
     elif kind == "far sample":
         x0[0], x1[-1] = 1e6, -1e7
-    power = float(rng.integers(-300, 151))
-    # Near the end of the range it is the largest value that has this size: its squares are just finite.
-    scale = 10.0**power / (max(np.abs(x0).max(), np.abs(x1).max()) if power > _NEAR_THE_END else 1.0)
+    scale = 10.0 ** float(rng.integers(-300, 141))
     return scale * x0, scale * x1
 
 
