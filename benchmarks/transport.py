@@ -116,21 +116,21 @@ def measure_conv(n: int) -> Record:
 
     from gradapt.transport import Exact, Problem
     from gradapt.transport.problem.certificate import certify
-    from gradapt.transport.solvers.float32_products import Products
+    from gradapt.transport.problem.float32_products import Products
 
     warm_up()
     x0, x1 = (x.numpy() for x in conv_features(n))
     Exact(device="cpu").solve(Problem.of(x0[:400], x1[:400]))
-    stored = Products.stored
+    keep = Products.keep
     inside: list[float] = []
 
     def timed(form: Products) -> Any:
         start = time.perf_counter()
-        kept = stored(form)
+        kept = keep(form)
         inside.append(time.perf_counter() - start)
         return kept
 
-    Products.stored = timed  # type: ignore[method-assign]
+    Products.keep = timed  # type: ignore[method-assign]
     start = time.perf_counter()
     product = x0 @ x1.T
     one_product = time.perf_counter() - start

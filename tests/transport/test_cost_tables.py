@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse as sp
 
 from gradapt.transport import PowerMetric, Problem, SquaredEuclidean, solve, transport, wasserstein
-from gradapt.transport.problem import feasible, screening, squared_distances
+from gradapt.transport.problem import certificate, float32_products, screening, squared_distances
 from gradapt.transport.problem.cost_table import BlockTable, CostTable, HeldTable, Rounding
 from gradapt.transport.problem.costs import table_of
 from gradapt.transport.problem.feasible import transform_bound
@@ -124,8 +124,10 @@ def test_sparse_samples_far_from_the_origin_get_no_false_proof(offset: float) ->
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("chunk", [2048, 7])
-def test_screening_misses_no_pair(seed: int, chunk: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(screening, "_FEATURES32", chunk)
+@pytest.mark.parametrize("way", ["compiled, apart, kept", "one centre", "not compiled"])
+def test_screening_misses_no_pair(seed: int, chunk: int, way: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(screening, "has_numba", lambda: way != "not compiled")
+    monkeypatch.setattr(float32_products, "_FEATURES32", chunk)
     monkeypatch.setattr(screening, "_UNDECIDED", 1.0)
     monkeypatch.setattr(squared_distances, "DIRECT_WORK", -1.0)
     monkeypatch.setattr(squared_distances, "QUICK_FEATURES", 0)
@@ -133,14 +135,17 @@ def test_screening_misses_no_pair(seed: int, chunk: int, monkeypatch: pytest.Mon
     scale = 10.0 ** rng.integers(-5, 6)
     x0, x1 = scale * rng.standard_normal((30, 20)) + 3 * scale, scale * rng.standard_normal((25, 20))
     x0[0] *= 1e4
-    table = table_of(SquaredEuclidean(), x0, x1)
+    products = float32_products.Products.of(table_of(SquaredEuclidean(), x0, x1, apart=way != "one centre"))
+    assert products.table.apart == (way != "one centre")
+    if "kept" in way:
+        products.keep()
     costs = SquaredEuclidean().block(x0, x1)
     u = costs.min(axis=1) / 2
     # Exactly tight, and tight up to a few last digits, in about half of the columns.
     v = (costs - u[:, None]).min(axis=0) * (1 + 1e-15 * rng.integers(-3, 4, 25))
     v[::2] *= 1.3
     truth, rows = squared(x0, x1), np.arange(1, 30)
-    found = screening.suspects(table, rows, u[1:], v)
+    found = screening.suspects(products, *screening.turned(products, np.append(-1e300, u[1:]), v))
     assert found is not None
     seen = set(zip(found[0].tolist(), found[1].tolist(), strict=True))
     below = {(i, j) for i in rows.tolist() for j in range(25) if truth[i][j] < Fraction(u[i]) + Fraction(v[j])}
@@ -152,13 +157,14 @@ def test_screening_misses_no_pair(seed: int, chunk: int, monkeypatch: pytest.Mon
 def test_screening_that_does_not_pay_is_left() -> None:
     x = np.random.default_rng(0).standard_normal((300, 5))
     table = squared_distances.SquaredDistances(x, x, 0.0, 0.0, False)
-    assert screening.suspects(table, np.arange(300), np.full(300, 1e3), np.zeros(300)) is None
+    products = float32_products.Products.of(table)
+    assert screening.suspects(products, np.full(300, 1e3), np.zeros(300)) is None
 
 
 def test_screened_certificates_agree_with_unscreened_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     problem = Problem.of(rng.standard_normal((700, 300)), rng.standard_normal((650, 300)) + 0.1)
-    monkeypatch.setattr(feasible, "_screened", lambda table: False)
+    monkeypatch.setattr(certificate, "_screen", lambda problem: None)
     plain = solve(problem).certificate
     monkeypatch.undo()
     screened = solve(problem).certificate

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from gradapt.transport import Exact, Precomputed, Problem, solve, transport
 from gradapt.transport.problem import squared_distances
+from gradapt.transport.solvers import auction as auction_module
 from gradapt.transport.solvers import exact as exact_module
 from gradapt.transport.solvers.auction import assign
 from gradapt.transport.solvers.candidate_lists import BlockCosts, StoredCosts
@@ -98,6 +99,18 @@ def test_float32_products_are_refined_to_the_exact_optimum(case) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(squared_distances, "DIRECT_WORK", -1.0)
         patch.setattr(squared_distances, "QUICK_FEATURES", 0)
+        plan = solve(problem, Exact())
+    assert_optimal(problem, plan)
+
+
+@pytest.mark.usefixtures("no_small_problems")
+@examples(300)
+@given(clouds())
+def test_trees_find_the_exact_optimum(case) -> None:
+    problem = Problem.of(*case)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(exact_module, "_NEAR_FROM", 1)
+        patch.setattr(auction_module, "_COARSE_FROM", 24)
         plan = solve(problem, Exact())
     assert_optimal(problem, plan)
 

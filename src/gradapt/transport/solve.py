@@ -60,7 +60,7 @@ def transport(
 def solve(problem: Problem, solver: Solver | None = None, *, certified: bool = True) -> Plan:
     """Solve a `Problem` that is already checked and certify the result.
 
-    ``certified=False`` saves the certificate's pass over all pairs, a float64 matrix product.
+    ``certified=False`` saves the certificate's pass over all pairs.
     """
     if solver is None:
         solver = choose_solver(problem)
@@ -75,13 +75,15 @@ def solve(problem: Problem, solver: Solver | None = None, *, certified: bool = T
     if len(solution.mass) == 0 or not np.isfinite(solution.mass).all():
         raise SolverError(f"{solver!r} ended without a plan: its numbers left the range of the arithmetic; use Exact()")
     costs = problem.pair_costs(solution.rows, solution.cols)
+    certificate = certify(problem, solution, seconds, costs) if certified else None
+    problem.forget()
     return Plan(
         rows=solution.rows,
         cols=solution.cols,
         mass=solution.mass,
         shape=problem.shape,
         costs=checked(costs * problem.unit) if problem.exponent else costs,
-        certificate=certify(problem, solution, seconds, costs) if certified else None,
+        certificate=certificate,
         solver=solver,
         distortion=solution.distortion,
     )

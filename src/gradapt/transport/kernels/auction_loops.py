@@ -14,7 +14,7 @@ from numba import njit
 
 from gradapt.transport.kernels.heap_loops import pop, sift_up
 
-__all__ = ["bid", "count_slack", "shortest_paths"]
+__all__ = ["bid", "count_slack", "place_bid", "shortest_paths"]
 
 NEEDS_ROW, FINISHED, PAUSED = 1, 0, 2
 
@@ -40,6 +40,35 @@ def count_slack(idx, cost, length, tau, price, owner, partner, slack, queue):  #
 
 
 @njit(cache=True, nogil=True)
+def place_bid(row, idx, cost, length, tau, price, owner, partner, eps):  # type: ignore[no-untyped-def]
+    """Let a row take the best column of its list; the row that had it, -1 for none.
+
+    -2, and nothing is done, where the list may no longer hold the best column.
+    """
+    best, second, column = np.inf, np.inf, -1
+    for k in range(length[row]):
+        value = cost[row, k] + price[idx[row, k]]
+        if value < best:
+            second = best
+            best = value
+            column = idx[row, k]
+        elif value < second:
+            second = value
+    if best > tau[row] + 0.5 * eps:
+        return -2
+    second = min(second, tau[row])
+    if second == np.inf:
+        second = best
+    price[column] += second - best + eps
+    evicted = owner[column]
+    owner[column] = row
+    partner[row] = column
+    if evicted >= 0:
+        partner[evicted] = -1
+    return evicted
+
+
+@njit(cache=True, nogil=True)
 def bid(queue, state, parked, idx, cost, length, tau, price, owner, partner, eps, limit):  # type: ignore[no-untyped-def]
     """Auction until the queue is dry or ``limit`` bids are made.
 
@@ -53,28 +82,11 @@ def bid(queue, state, parked, idx, cost, length, tau, price, owner, partner, eps
         head = head + 1 if head + 1 < capacity else 0
         size -= 1
         bids += 1
-        best, second, column = np.inf, np.inf, -1
-        for k in range(length[row]):
-            value = cost[row, k] + price[idx[row, k]]
-            if value < best:
-                second = best
-                best = value
-                column = idx[row, k]
-            elif value < second:
-                second = value
-        if best > tau[row] + 0.5 * eps:
+        evicted = place_bid(row, idx, cost, length, tau, price, owner, partner, eps)
+        if evicted == -2:
             parked[n_parked] = row
             n_parked += 1
-            continue
-        second = min(second, tau[row])
-        if second == np.inf:
-            second = best
-        price[column] += second - best + eps
-        evicted = owner[column]
-        owner[column] = row
-        partner[row] = column
-        if evicted >= 0:
-            partner[evicted] = -1
+        elif evicted >= 0:
             tail = head + size
             queue[tail if tail < capacity else tail - capacity] = evicted
             size += 1
@@ -98,7 +110,8 @@ def _offer(item, value, state, heap, place, key):  # type: ignore[no-untyped-def
 @njit(cache=True, nogil=True)
 def _reach(row, column, value, state, heap, place, key, pred, touched, owner, best):  # type: ignore[no-untyped-def]
     """Offer ``column`` at distance ``value``, unless a nearer free column is known."""
-    if value >= key[column] or value >= best[0]:
+    # A column that has left the heap is settled, whatever a rounding says.
+    if value >= key[column] or value >= best[0] or (key[column] < np.inf and place[column] < 0):
         return
     if key[column] == np.inf:
         touched[state[2]] = column

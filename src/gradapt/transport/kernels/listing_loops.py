@@ -106,17 +106,20 @@ def list_rows(matrix, factor, sources, targets, price, wanted, idx, cost, length
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
-def transform_rows(costs, v, u, columns):  # type: ignore[no-untyped-def]
-    """``u[i]``, the least ``costs[i, j] - v[j]``; ``columns[j]`` lowered to the least ``costs[i, j] - u[i]``."""
+def transform_rows(costs, factor, v, u, columns):  # type: ignore[no-untyped-def]
+    """``u[i]``, the least cost less ``v[j]``; ``columns[j]`` lowered to the least cost less ``u[i]``.
+
+    A cost is ``factor`` times the entry of ``costs``.
+    """
     lanes = np.empty(min(v.size, 256))
     turned = -v
     for i in range(costs.shape[0]):
         row = costs[i]
-        lane_minima(row, 1.0, turned, lanes)
+        lane_minima(row, factor, turned, lanes)
         least = lanes.min()
         u[i] = least
         for j in range(columns.size):
-            value = row[j] - least
+            value = factor * row[j] - least
             columns[j] = value if value < columns[j] else columns[j]
 
 

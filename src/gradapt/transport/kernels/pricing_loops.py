@@ -7,14 +7,32 @@ from numba import njit
 
 from gradapt.transport.kernels.listing_loops import lane_minima
 
-__all__ = ["price_rows"]
+__all__ = ["places_below", "price_rows", "replace_largest"]
 
 
 @njit(cache=True, nogil=True)
-def price_rows(costs, u, v, first, limit, lowest, in_row, row_best, in_column, column_best):  # type: ignore[no-untyped-def]
+def places_below(product, factor, a, b, rows, cols):  # type: ignore[no-untyped-def]
+    """Places where ``factor * product + a + b`` is not positive; how many, or one more than there is room."""
+    lanes, count = np.empty(min(b.size, 256)), 0
+    for i in range(product.shape[0]):
+        lane_minima(product[i], factor, b, lanes)
+        if lanes.min() > -a[i]:
+            continue
+        for j in range(b.size):
+            if factor * product[i, j] + b[j] <= -a[i]:
+                if count == rows.size:
+                    return count + 1
+                rows[count], cols[count] = i, j
+                count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def price_rows(costs, factor, u, v, first, limit, lowest, in_row, row_best, in_column, column_best):  # type: ignore[no-untyped-def]
     """Update the least reduced costs of rows and columns with one block of rows, read once.
 
-    ``in_row`` holds the columns of each row's least values and ``row_best`` the values, ``in_column`` and
+    A cost is ``factor`` times the entry of the block. ``in_row`` holds the columns of each row's least values and
+    ``row_best`` the values, ``in_column`` and
     ``column_best`` rows and values for each column; the largest of each stands first. Values from ``limit`` on are
     not looked at.
     """
@@ -25,23 +43,23 @@ def price_rows(costs, u, v, first, limit, lowest, in_row, row_best, in_column, c
         gate[j] = min(limit, column_best[j, 0])
     for i in range(costs.shape[0]):
         row = first + i
-        lane_minima(costs[i], 1.0, turned, lanes)
+        lane_minima(costs[i], factor, turned, lanes)
         lowest[row] = lanes.min() - u[row]
         if lowest[row] >= limit:
             continue
         row_gate = min(limit, row_best[row, 0])
         for j in range(m):
-            value = costs[i, j] - u[row] - v[j]
+            value = factor * costs[i, j] - u[row] - v[j]
             if value < row_gate:
-                _replace_largest(row_best[row], in_row[row], value, j, count_row)
+                replace_largest(row_best[row], in_row[row], value, j, count_row)
                 row_gate = min(limit, row_best[row, 0])
             if value < gate[j]:
-                _replace_largest(column_best[j], in_column[j], value, row, count_column)
+                replace_largest(column_best[j], in_column[j], value, row, count_column)
                 gate[j] = min(limit, column_best[j, 0])
 
 
 @njit(cache=True, nogil=True)
-def _replace_largest(values, places, value, place, count):  # type: ignore[no-untyped-def]
+def replace_largest(values, places, value, place, count):  # type: ignore[no-untyped-def]
     """Put a value in place of the largest, which stands first; a heap."""
     at = 0
     while True:

@@ -12,12 +12,16 @@ from gradapt.transport.plan import Certificate, relative_gap
 from gradapt.transport.problem.cost_table import UNIT
 from gradapt.transport.problem.costs import PowerMetric, Precomputed, SquaredEuclidean
 from gradapt.transport.problem.feasible import transform_bound
+from gradapt.transport.problem.float32_products import Products
 from gradapt.transport.problem.problem import Problem, Solution
+from gradapt.transport.problem.reductions import collapse
 
 __all__ = ["certify", "dual_bound", "moment_bound"]
 
 # Covariances of more features than this are not formed for the moment bound.
 _MOMENT_FEATURES = 512
+# Features from which pairs are screened in float32 before any is computed in float64.
+_SCREENED_FEATURES = 128
 # Pairs that are looked at for a bound by nearest neighbours, at most.
 _NEIGHBOUR_PAIRS = 2.5e9
 
@@ -95,21 +99,52 @@ def _dual_value(
 ) -> tuple[float, NDArray[np.float64], NDArray[np.float64]]:
     """The proven value of the dual pair, and the pair."""
     carries = np.flatnonzero(problem.weights0 > 0)
-    u = np.asarray(potential0, dtype=np.float64)[carries]
+    u = np.full(problem.shape[0], -np.inf)
+    u[carries] = potential0[carries]
     # A constant moved from one potential to the other changes nothing; small potentials round less.
-    u = u - (u @ problem.weights0[carries])
+    u[carries] -= u[carries] @ problem.weights0[carries]
+    merged = None if problem.on_device or isinstance(problem.cost, Precomputed) else collapse(problem)
+    if merged is None:
+        u, v = _feasible_pair(problem, u, wanted, plan)
+    else:
+        # Equal samples have equal costs: of their potentials the largest binds.
+        largest = np.full(merged.problem.shape[0], -np.inf)
+        np.maximum.at(largest, merged.group0, u)
+        if plan is not None:
+            plan = merged.group0[plan[0]], merged.group1[plan[1]], plan[2]
+        low, v = _feasible_pair(merged.problem, largest, wanted, plan)
+        u, v = np.minimum(u, low[merged.group0]), v[merged.group1]
+    u, v = np.where(problem.weights0 > 0, u, 0.0), np.where(problem.weights1 > 0, v, 0.0)
+    terms = np.concatenate([problem.weights0 * u, problem.weights1 * v])
+    return math.fsum(terms) - 2.0 * UNIT * math.fsum(np.abs(terms)), u, v
+
+
+def _feasible_pair(
+    problem: Problem,
+    u: NDArray[np.float64],
+    wanted: float,
+    plan: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]] | None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """A potential, lowered by rounding, and its c-transform; rows of minus infinity bound nothing."""
+    carries = np.flatnonzero(u > -np.inf)
     if plan is not None:
         place = np.zeros(problem.shape[0], np.int64)
         place[carries] = np.arange(len(carries))
-        carried = problem.weights0[plan[0]] > 0
+        carried = u[plan[0]] > -np.inf
         plan = place[plan[0][carried]], plan[1][carried], plan[2][carried]
     weights = problem.weights0[carries], problem.weights1
-    u, v = transform_bound(problem.proven_table(), carries, u, weights, wanted, plan)
-    v = np.where(problem.weights1 > 0, v, 0.0)
-    terms = np.concatenate([problem.weights0[carries] * u, problem.weights1 * v])
-    full = np.zeros(problem.shape[0])
-    full[carries] = u
-    return math.fsum(terms) - 2.0 * UNIT * math.fsum(np.abs(terms)), full, v
+    low = u.copy()
+    low[carries], v = transform_bound(
+        problem.proven_table(), carries, u[carries], weights, wanted, plan, _screen(problem)
+    )
+    return low, v
+
+
+def _screen(problem: Problem) -> Products | None:
+    """The float32 product of all pairs, where it is at hand or quicker than one in float64."""
+    if problem.on_device or not problem.squared:
+        return None
+    return problem.products(kept=problem.x0.shape[1] < _SCREENED_FEATURES)
 
 
 def _never_negative(cost: object) -> bool:

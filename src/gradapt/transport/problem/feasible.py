@@ -7,7 +7,7 @@ costs says rounding can have done.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeGuard
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from gradapt.transport.kernels import has_numba
 from gradapt.transport.kernels.arrays import beside, is_tensor, least, to_numpy
 from gradapt.transport.problem.cost_table import UNIT, CostTable, gamma, less, table_parts
-from gradapt.transport.problem.screening import suspects
-from gradapt.transport.problem.squared_distances import SquaredDistances
+from gradapt.transport.problem.float32_products import Products
+from gradapt.transport.problem.screening import suspects, turned
 
 __all__ = ["transform_bound"]
 
@@ -25,8 +25,8 @@ Index = NDArray[np.int64]
 
 # Pairs looked at again, one by one, for each sample: more are not worth it.
 _CLOSE_PAIRS = 16
-# Features from which pairs are screened before any is computed in float64.
-_SCREENED_FEATURES = 128
+# Potential of a row that is not looked at: below all others.
+_LOWEST = -1e300
 
 
 def transform_bound(
@@ -36,6 +36,7 @@ def transform_bound(
     weights: tuple[Float, Float],
     wanted: float,
     plan: tuple[Index, Index, Float] | None = None,
+    products: Products | None = None,
 ) -> tuple[Float, Float]:
     """Potentials ``(u', v)``, proven feasible: ``u'[i] + v[j] <= cost(i, j)`` for all ``i`` of ``rows`` and all ``j``.
 
@@ -43,7 +44,7 @@ def transform_bound(
     that its own magnitude can have caused. ``wanted`` is the precision aimed at, of the value under
     both ``weights``: where rounding costs more, the close pairs are computed once more from their differences.
     The entries of a ``plan``, with their rows as numbers into ``rows`` and their costs, are a guess at where the minima
-    are: if it is good, a float32 pass leaves few pairs undecided.
+    are: if it is good, a float32 pass over the ``products`` of the same samples leaves few pairs undecided.
 
     Examples
     --------
@@ -53,8 +54,8 @@ def transform_bound(
     >>> v.round(9).tolist()
     [16.0]
     """
-    if plan is not None and _screened(table):
-        guessed = _by_guess(table, rows, u, plan)
+    if plan is not None and products is not None:
+        guessed = _by_guess(table, rows, u, plan, products)
         if guessed is not None:
             return guessed
     rounding = table.rounding
@@ -128,15 +129,8 @@ def _lowered(values: Float, relative: float = 0.0) -> Float:
     return np.asarray(values - (2.0 * relative + gamma(4)) * np.abs(values))
 
 
-def _screened(table: CostTable) -> TypeGuard[SquaredDistances]:
-    """Whether a float32 pass over the pairs saves work."""
-    if not isinstance(table, SquaredDistances) or is_tensor(table.x0):
-        return False
-    return table.by_product and table.features >= _SCREENED_FEATURES
-
-
 def _by_guess(
-    table: SquaredDistances, rows: Index, u: Float, plan: tuple[Index, Index, Float]
+    table: CostTable, rows: Index, u: Float, plan: tuple[Index, Index, Float], products: Products
 ) -> tuple[Float, Float] | None:
     """The bound from minima that are known at once, if hardly a pair may be below them."""
     lowered = _lowered(u, table.pair_rounding.relative)
@@ -150,7 +144,9 @@ def _by_guess(
     place[rows] = np.arange(len(rows))
     # Below their own least cost by rounding, so that the entries of the plan are no suspects for being tight.
     v = _lowered(v, table.pair_rounding.relative)
-    found = suspects(table, rows, lowered, v)
+    every = np.full(table.shape[0], _LOWEST)
+    every[rows] = lowered
+    found = suspects(products, *turned(products, every, v))
     if found is None:
         return None
     r, c = found

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gradapt.transport.kernels.arrays import beside
 from gradapt.transport.problem.cost_table import HeldTable, Rounding, gamma
-from gradapt.transport.problem.squared_distances import SquaredDistances, along
+from gradapt.transport.problem.squared_distances import SquaredDistances
 
 __all__ = ["MovedTable"]
 
@@ -60,13 +60,11 @@ class MovedTable:
 
     @cached_property
     def _terms0(self) -> Any:
-        table = self.apart
-        return beside(self.home, 2.0 * along(table.x0, table.centre0, table.shift) + self._between)
+        return beside(self.home, self.apart.separable[0])
 
     @cached_property
     def _terms1(self) -> Any:
-        table = self.apart
-        return beside(self.home, -2.0 * along(table.x1, table.centre1, table.shift))
+        return beside(self.home, self.apart.separable[1])
 
     @property
     def rounding(self) -> Rounding:

@@ -17,6 +17,7 @@ from gradapt.transport.kernels.arrays import beside, is_tensor, to_numpy
 from gradapt.transport.problem.cost_table import CostTable, HeldTable, table_parts
 from gradapt.transport.problem.costs import Cost, Precomputed, SquaredEuclidean, as_cost, degree_of, table_of
 from gradapt.transport.problem.distortion import Distortion
+from gradapt.transport.problem.float32_products import Products
 from gradapt.transport.problem.moved_table import MovedTable
 from gradapt.transport.problem.squared_distances import SquaredDistances
 
@@ -50,6 +51,7 @@ class Problem:
     uniform: bool
     exponent: int = 0
     _tables: dict[bool, CostTable] = field(default_factory=dict, init=False, repr=False)
+    _products: list[Products] = field(default_factory=list, init=False, repr=False)
     _held: list[tuple[HeldTable, int]] = field(default_factory=list, init=False, repr=False)
 
     @classmethod
@@ -172,6 +174,25 @@ class Problem:
             if held.matrix._version == version:
                 return MovedTable(table, held)
         return table
+
+    def products(self, *, kept: bool = False) -> Products | None:
+        """Squared distances as a float32 product; what a solver keeps of it serves the certificate too.
+
+        ``None`` where the costs are not formed by products, and with ``kept`` where no product is at hand.
+        """
+        if not self._products and not kept:
+            table = self.table(apart=True)
+            if isinstance(table, SquaredDistances) and table.by_product and not self.on_device:
+                self._products.append(Products.of(table))
+        if not self._products or (kept and self._products[0].matrix is None):
+            return None
+        return self._products[0]
+
+    def forget(self) -> None:
+        """Let go of what was kept for those who solve and certify."""
+        self._tables.clear()
+        self._products.clear()
+        self._held.clear()
 
     def cost_matrix(self) -> NDArray[np.float64]:
         """All costs at once; raises where one overflows."""

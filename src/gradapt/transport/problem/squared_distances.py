@@ -31,7 +31,7 @@ from gradapt.transport.problem.cost_table import (
     row_parts,
 )
 
-__all__ = ["SquaredDistances", "about", "along", "square_norms"]
+__all__ = ["SquaredDistances", "about", "square_norms"]
 
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -257,14 +257,20 @@ class SquaredDistances:
         return np.asarray(checked(costs))
 
     def potential0(self, u: Float) -> Float:
+        return np.asarray(u + self.separable[0]) if self.apart else u
+
+    @cached_property
+    def separable(self) -> tuple[Float, Float]:
+        """What the cost itself has beyond this one: a term for each row and one for each column."""
         if not self.apart:
-            return u
-        return np.asarray(u + 2.0 * along(self.x0, self.centre0, self.shift) + float(self.shift @ self.shift))
+            return np.zeros(self.shape[0]), np.zeros(self.shape[1])
+        first, second = (_along(x, c, 2.0 * self.shift) for x, c in ((self.x0, self.centre0), (self.x1, self.centre1)))
+        return first + float(self.shift @ self.shift), -second
 
     def moved(self, v: Float, other: SquaredDistances) -> Float:
         """A second potential of a table of the same samples about other centres, as one of this table."""
         turn = self.shift - other.shift
-        return v if isinstance(turn, float) else np.asarray(v + 2.0 * along(self.x1, self.centre1, turn))
+        return v if isinstance(turn, float) else np.asarray(v + 2.0 * _along(self.x1, self.centre1, turn))
 
     def mean(self) -> float:
         if self.sparse:
@@ -309,7 +315,7 @@ def about(x: Any, centre: Any, part: slice) -> Any:
     return x if isinstance(centre, float) else x - centre[part]
 
 
-def along(x: Any, centre: Any, direction: Any) -> Float:
+def _along(x: Any, centre: Any, direction: Any) -> Float:
     """``(x - centre) . direction`` for every row."""
     parts = row_parts(x.shape, DEVICE_BLOCK_ENTRIES if is_tensor(x) else PAIR_VALUES)
     return np.concatenate([to_numpy(about(x[part], centre, slice(None)) @ direction) for part in parts])

@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradapt.transport.problem.cost_table import row_parts
-from gradapt.transport.solvers.candidate_lists import CandidateLists, CostProvider
+from gradapt.transport.problem.near_table import NearTable, SampleTree
+from gradapt.transport.problem.squared_distances import SquaredDistances
+from gradapt.transport.solvers.candidate_lists import CandidateLists, CostProvider, TreeCosts
 
 __all__ = ["AuctionState", "TiesError", "assign", "auction", "finish"]
 
@@ -28,9 +30,11 @@ _FACTOR = 5.0
 # One row in so many may be left without a pair by a phase but the last, and by every phase of a rough auction.
 _LEAVE_SHARE, _ROUGH_LEAVE_SHARE = 1000, 100
 # Bids between two looks at the clock and at Ctrl-C.
-_SLICE = 1_000_000
+_SLICE, _NEAR_SLICE = 1_000_000, 100_000
 # Rows are scanned some 7 times, 4 in a rough auction; where it takes this many, prices creep up among ties.
-_SCANS_PER_ROW, _ROUGH_SCANS_PER_ROW = 25, 12
+_SCANS_PER_ROW, _ROUGH_SCANS_PER_ROW, _NEAR_SCANS_PER_ROW = 25, 20, 60
+# Samples from which it pays to assign the means of small boxes first.
+_COARSE_FROM = 600
 # Costs of so few different values are mass ties from the beginning.
 _FEW_VALUES = 16
 # Where most costs lie within this share of the spread, one epsilon does not serve all samples.
@@ -118,19 +122,46 @@ def auction(
     if budget < np.inf and common < _UNEVEN * spread:
         raise TiesError(state.prices - provider.offset)
     if spread > 0:
-        state.relist(provider, np.arange(n))
         last = spread * max(tolerance, 0.1 / n)
         eps = spread * _FIRST_EPSILON
+        fresh = state.prices.copy()
+        near = _coarse_prices(provider, state, eps) if isinstance(provider, TreeCosts) else 0.0
+        state.relist(provider, np.arange(n))
+        if near and isinstance(provider, TreeCosts) and not provider.pays:
+            state.prices[:], near = fresh, 0.0
+            provider.forget_prices()
+            state.relist(provider, np.arange(n))
+        eps = near or eps
         while True:
             # Behind the last phase there is only the finish, to which they would be its longest searches.
             share = n if tolerance == 0 and eps <= last else _ROUGH_LEAVE_SHARE if tolerance > 0 else _LEAVE_SHARE
             scans = _ROUGH_SCANS_PER_ROW if tolerance > 0 else _SCANS_PER_ROW
+            if near and isinstance(provider, TreeCosts) and provider.pays:
+                # Searches in a tree are as quick for a few rows as for many.
+                share, scans = n, _NEAR_SCANS_PER_ROW
             run_phase(provider, state, eps, leave=0 if share == n else n // share, budget=budget, scans=scans)
             if progress is not None:
                 progress("auction", min(1.0, np.log(spread * _FIRST_EPSILON / eps) / np.log(_FIRST_EPSILON * n * 10)))
             if eps <= last:
                 break
             eps = max(eps / _FACTOR, last)
+
+
+def _coarse_prices(provider: TreeCosts, state: AuctionState, eps: float) -> float:
+    """Begin with the prices between the means of small boxes; the epsilon to go on with, 0 where nothing is known.
+
+    Boxes of a cloud hold equally many samples. Their assignment is solved in the same way, boxes of boxes first.
+    """
+    table = provider.table
+    if table.shape[0] < _COARSE_FROM:
+        return 0.0
+    (first, within0), (second, within1) = table.rows.means(), table.columns.means()
+    coarse = TreeCosts(NearTable(SquaredDistances(first, second, 0.0, 0.0, True)))
+    found = AuctionState.fresh(coarse)
+    auction(coarse, found)
+    u = _list_minima(found)[0]
+    state.prices[:] = -SampleTree(first).nearest(table.second, -u, 1)[2]
+    return min(eps, within0 + within1)
 
 
 def sampled_costs(provider: CostProvider) -> Float:
@@ -177,11 +208,15 @@ def run_phase(
         lists.idx, lists.cost, lists.length, lists.tau, state.prices, state.owner, state.partner, eps, queue
     )
     counts = np.array([0, free, 0, 0], np.int64)
+    arrays = lists.idx, lists.cost, lists.length, lists.tau, state.prices, state.owner, state.partner
+    while isinstance(provider, TreeCosts) and provider.pays and counts[1]:
+        before = provider.searches
+        provider.bid(queue, counts, arrays, eps, _NEAR_SLICE)
+        state.scans += provider.searches - before
+        if budget < np.inf and (state.bids + counts[3] > budget or state.scans > scans * n):
+            raise TiesError(state.prices - provider.offset)
     while True:
-        while bid(
-            queue, counts, parked, lists.idx, lists.cost, lists.length, lists.tau,
-            state.prices, state.owner, state.partner, eps, _SLICE,
-        ):  # fmt: skip
+        while bid(queue, counts, parked, *arrays, eps, _SLICE):
             if state.bids + counts[3] > budget:
                 raise TiesError(state.prices - provider.offset)
         if counts[2] <= leave:

@@ -16,14 +16,19 @@ from numpy.typing import NDArray
 
 from gradapt.transport.kernels.threads import in_threads
 from gradapt.transport.problem.cost_table import BLOCK_ENTRIES, QUICK_ENTRIES, row_parts
+from gradapt.transport.problem.near_table import NearTable
 
-__all__ = ["BlockCosts", "CandidateLists", "CostProvider", "StoredCosts", "fill_lists"]
+__all__ = ["BlockCosts", "CandidateLists", "CostProvider", "StoredCosts", "TreeCosts", "fill_lists"]
 
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 # Lists hold between half this many columns and this many.
 LIST_CAPACITY = 64
+# A search takes about as long as a look at so many prices.
+_LOOK_EACH = 64
+# Searches until a tree is asked whether it pays.
+_TRIED = 1000
 # Costs from which a second core is worth its start.
 _THREADED = 200_000
 
@@ -126,6 +131,70 @@ class BlockCosts:
 
     def sample(self, rows: Index) -> NDArray[Any]:
         return np.asarray(self.factor * self.block(rows))
+
+
+@dataclass(eq=False)
+class TreeCosts:
+    """Squared distances of few features, of which a tree finds the least; prices only rise from call to call."""
+
+    table: NearTable
+    _since: float = np.inf
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.table.shape
+
+    @property
+    def offset(self) -> Float:
+        return np.zeros(self.shape[1])
+
+    @property
+    def pays(self) -> bool:
+        """Whether searches leave most samples out."""
+        return self.table.columns.pays
+
+    @property
+    def searches(self) -> int:
+        """How many were made."""
+        return self.table.columns.searches
+
+    def k_best(self, rows: Index, prices: Float, lists: CandidateLists) -> None:
+        if not self.pays:
+            BlockCosts(self.table.block, self.shape[0], prices, quick=True).k_best(rows, prices, lists)
+            return
+        tree = self.table.columns
+        for start in range(0, len(rows), _TRIED):
+            piece = rows[start : start + _TRIED]
+            self._since += _LOOK_EACH * len(piece)
+            if self._since >= self.shape[1]:
+                tree.look(prices)
+                self._since = 0
+            into = lists.idx, lists.cost, lists.length, lists.tau
+            tree.list_nearest(self.table.first, piece, prices, lists.wanted, into)
+
+    def forget_prices(self) -> None:
+        """Prices fell: look at all of them before the next search."""
+        self._since = np.inf
+
+    def bid(self, queue: NDArray[np.int32], counts: Index, into: tuple[Any, ...], eps: float, limit: int) -> int:
+        """Auction with searches in between; ends early where they do not pay. Returns how many rows are left."""
+        from gradapt.transport.kernels.tree_loops import bid_near  # numba is slow to import
+
+        tree, patience = self.table.columns, max(1, self.shape[1] // _LOOK_EACH)
+        wanted, budget = max(1, into[0].shape[1] // 2), tree.most_looks
+        state = np.array([counts[0], counts[1], 0, 0, tree.searches, tree.looks], np.int64)
+        tree.look(into[4])
+        arguments: Any = (queue, state, *into, eps, limit, self.table.first, *tree.arrays, wanted, patience, budget)
+        left = bid_near(*arguments)
+        counts[:2], counts[3] = state[:2], counts[3] + state[3]
+        tree.searches, tree.looks = int(state[4]), int(state[5])
+        return int(left)
+
+    def dense(self, row: int) -> Float:
+        return np.asarray(self.table.block(np.array([row]))[0])
+
+    def sample(self, rows: Index) -> NDArray[Any]:
+        return np.asarray(self.table.block(rows))
 
 
 def fill_lists(

@@ -17,7 +17,10 @@ from gradapt.errors import SolverError
 from gradapt.transport.kernels import has_numba
 from gradapt.transport.kernels.arrays import beside, concatenated, least, smallest, taken, to_numpy, vector
 from gradapt.transport.problem.cost_table import CostTable, table_parts
+from gradapt.transport.problem.float32_products import ProductTable
+from gradapt.transport.problem.near_table import NearTable, SampleTree
 from gradapt.transport.problem.problem import equal_weights
+from gradapt.transport.problem.screening import suspects
 from gradapt.transport.solvers.entries import monotone_entries
 
 __all__ = ["CANDIDATES", "Master", "least_pairs", "price_out", "tighten", "whole_units"]
@@ -98,9 +101,7 @@ def price_out(
     for number in range(_MOST_ROUNDS):
         master.improve()
         u, v = master.potentials
-        here = beside(table.home, u), beside(table.home, v)
-        found, slack = least_pairs(table, *here, more, -_TOLERANCE * master.scale)
-        new = _not_among(found, edges)
+        table, new, slack = _paying(table, u, v, more, -_TOLERANCE * master.scale, edges)
         if progress is not None:
             progress("pricing", 1.0 if len(new) == 0 else 1.0 - 1.0 / (number + 2))
         if len(new) == 0:
@@ -112,8 +113,10 @@ def price_out(
             continue
         if len(new) > sum(table.shape):
             # The first potentials were poor: over all pairs at once, or more of them and fewer rounds.
-            if number > 0 and master.sweep(table):
-                continue
+            if number > 0:
+                table = table.precise() if isinstance(table, ProductTable) else table
+                if master.sweep(table):
+                    continue
             more = min(2 * more, _MOST_CANDIDATES)
         edges = np.sort(np.concatenate([edges, new]), kind="stable")
         master.add(new // m, new % m, table.pairs(new // m, new % m))
@@ -135,6 +138,36 @@ def _begin(table: CostTable, weights: tuple[Float, Float], v: Any, master: Maste
     master.add(rows, cols, costs)
     master.begin(u, v)
     return edges
+
+
+def _paying(
+    table: CostTable, u: Float, v: Float, count: int, limit: float, edges: Index
+) -> tuple[CostTable, Index, Float]:
+    """Pairs to add, those below the limit, and the least reduced cost of each row; the table that could tell.
+
+    A float32 product only suggests pairs: each is computed, and where none of them pays, all that it leaves undecided.
+    """
+    if not isinstance(table, ProductTable):
+        found, lowest = least_pairs(table, beside(table.home, u), beside(table.home, v), count, limit)
+        return table, _not_among(found, edges), lowest
+    suggested = np.divmod(least_pairs(table, u, v, count, limit)[0], table.shape[1])
+    new, lowest = _computed(table, u, v, suggested, limit, edges)
+    if len(new):
+        return table, new, lowest
+    undecided = suspects(table.products, u, v)
+    if undecided is None:
+        return _paying(table.precise(), u, v, count, limit, edges)
+    return table, *_computed(table, u, v, undecided, limit, edges)
+
+
+def _computed(
+    table: CostTable, u: Float, v: Float, pairs: tuple[Index, Index], limit: float, edges: Index
+) -> tuple[Index, Float]:
+    """Those of some pairs that are below the limit and no edges yet; the least reduced cost of each row among all."""
+    rows, cols = pairs
+    reduced, lowest = table.pairs(rows, cols) - u[rows] - v[cols], np.zeros(table.shape[0])
+    np.minimum.at(lowest, rows, reduced)
+    return _not_among((rows * table.shape[1] + cols)[reduced < limit], edges), lowest
 
 
 def _closed(
@@ -162,6 +195,10 @@ def whole_units(weights0: Float, weights1: Float) -> tuple[Float, Float]:
 
 def tighten(table: CostTable, v: Any) -> tuple[Any, Any]:
     """Feasible potentials from the second one: two exact c-transforms."""
+    if isinstance(table, NearTable) and table.columns.pays and table.rows.pays:
+        u = _least(table.columns, table.first, v)
+        v = _least(table.rows, table.second, u)
+        return _least(table.columns, table.first, v), v
     if has_numba() and isinstance(table.home, np.ndarray):
         return _compiled_transforms(table, v)
     columns = []
@@ -172,17 +209,24 @@ def tighten(table: CostTable, v: Any) -> tuple[Any, Any]:
     return concatenated([least(table.reduced(part, v=v), 1) for part in table_parts(table)]), v
 
 
+def _least(tree: SampleTree, queries: Float, potential: Float) -> Float:
+    """The c-transform of a potential of the tree's samples."""
+    return tree.nearest(queries, -potential, 1)[2]
+
+
 def _compiled_transforms(table: CostTable, v: Float) -> tuple[Float, Float]:
     """The same, reading every cost twice."""
     from gradapt.transport.kernels.listing_loops import transform_rows  # numba is slow to import
 
     n, m = table.shape
+    raw, factor, (terms0, terms1) = _raw(table)
+    v = v - terms1
     u, second = np.empty(n), np.full(m, np.inf)
     for part in table_parts(table):
-        transform_rows(table.block(part), v, u[part], second)
+        transform_rows(raw(part), factor, v, u[part], second)
     for part in table_parts(table):
-        transform_rows(table.block(part), second, u[part], np.empty(0))
-    return u, second
+        transform_rows(raw(part), factor, second, u[part], np.empty(0))
+    return u + terms0, second + terms1
 
 
 def least_pairs(table: CostTable, u: Any, v: Any, count: int, limit: float | None = None) -> tuple[Index, Float]:
@@ -195,6 +239,8 @@ def least_pairs(table: CostTable, u: Any, v: Any, count: int, limit: float | Non
     >>> [part.tolist() for part in least_pairs(table, np.zeros(2), np.zeros(2), 1)]
     [[1, 2], [0.25, 0.25]]
     """
+    if isinstance(table, NearTable) and table.columns.pays and table.rows.pays:
+        return _by_trees(table, u, v, count, limit)
     if has_numba() and isinstance(table.home, np.ndarray):
         return _compiled_pass(table, u, v, count, limit)
     found, lowest = [], []
@@ -218,6 +264,21 @@ def least_pairs(table: CostTable, u: Any, v: Any, count: int, limit: float | Non
     return _distinct(found), np.concatenate(lowest)
 
 
+def _by_trees(table: NearTable, u: Float, v: Float, count: int, limit: float | None) -> tuple[Index, Float]:
+    """The same from trees of both clouds, without a look at most pairs."""
+    n, m = table.shape
+    below = np.inf if limit is None else limit
+    in_row, costs, _ = table.columns.nearest(table.first, -v, count)
+    by_rows = costs - v[in_row] - u[:, None]
+    in_column, costs, _ = table.rows.nearest(table.second, -u, count)
+    by_columns = costs - u[in_column] - v[:, None]
+    pairs = [
+        (np.arange(n)[:, None] * m + in_row)[by_rows < below],
+        (in_column * m + np.arange(m)[:, None])[by_columns < below],
+    ]
+    return _distinct(pairs), by_rows.min(axis=1)
+
+
 def _compiled_pass(table: CostTable, u: Float, v: Float, count: int, limit: float | None) -> tuple[Index, Float]:
     """The same in one pass that reads every cost once and ranks nothing that is not among the least."""
     from gradapt.transport.kernels.pricing_loops import price_rows  # numba is slow to import
@@ -229,11 +290,21 @@ def _compiled_pass(table: CostTable, u: Float, v: Float, count: int, limit: floa
         (np.zeros((size, min(count, other)), np.int64), np.full((size, min(count, other)), np.inf))
         for size, other in ((n, m), (m, n))
     )
+    raw, factor, (terms0, terms1) = _raw(table)
+    u, v = u - terms0, v - terms1
     for part in table_parts(table):
-        price_rows(table.block(part), u, v, part.start, below, lowest, in_row, row_best, in_column, column_best)
+        price_rows(raw(part), factor, u, v, part.start, below, lowest, in_row, row_best, in_column, column_best)
     by_rows = (np.arange(n)[:, None] * m + in_row)[row_best < below]
     by_columns = (in_column * m + np.arange(m)[:, None])[column_best < below]
     return _distinct([by_rows, by_columns]), lowest
+
+
+def _raw(table: CostTable) -> tuple[Callable[[slice], Any], float, tuple[Any, Any]]:
+    """Blocks for the compiled loops: a cost is the factor times an entry, a term for its row and one for its column."""
+    if isinstance(table, ProductTable):
+        products = table.products
+        return products.block, products.factor, (products.row_term, products.column_term)
+    return table.block, 1.0, (0.0, 0.0)
 
 
 def _distinct(parts: list[Index]) -> Index:

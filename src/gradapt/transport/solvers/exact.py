@@ -15,18 +15,20 @@ from gradapt.transport.kernels import has_numba
 from gradapt.transport.kernels.arrays import vector
 from gradapt.transport.problem.cost_table import CostTable, HeldTable, mean_cost
 from gradapt.transport.problem.devices import fits_on_device
+from gradapt.transport.problem.float32_products import Products, ProductTable
+from gradapt.transport.problem.near_table import NearTable
 from gradapt.transport.problem.problem import Problem, Solution
 from gradapt.transport.problem.reductions import among_carriers, collapse
 from gradapt.transport.problem.squared_distances import SquaredDistances
 from gradapt.transport.solvers.annealing import annealed_potentials, annealing
 from gradapt.transport.solvers.auction import AuctionState, TiesError, assign, auction
-from gradapt.transport.solvers.candidate_lists import BlockCosts, CostProvider, StoredCosts
+from gradapt.transport.solvers.candidate_lists import BlockCosts, CostProvider, StoredCosts, TreeCosts
 from gradapt.transport.solvers.column_generation import CANDIDATES, Master, price_out, whole_units
-from gradapt.transport.solvers.float32_products import PrecisionError, Products, refine
 from gradapt.transport.solvers.linear_programme import LinearProgramme
 from gradapt.transport.solvers.matching import Matching
 from gradapt.transport.solvers.network_simplex import TransportTree
 from gradapt.transport.solvers.on_a_line import positions_on_a_line, second_potential_on_a_line
+from gradapt.transport.solvers.refined_costs import PrecisionError, product_provider, refine
 
 __all__ = ["SMALL_PAIRS", "Exact"]
 
@@ -41,8 +43,10 @@ _BIDS_PER_SAMPLE = 1000
 _BEYOND = 16.0
 # Copies of each sample of the smaller cloud in a rough auction, at most.
 _MOST_COPIES = 4
-# The rough auction stops at this share of the costs' spread.
-_ROUGH = 3e-3
+# The rough auction stops at this share of the costs' spread, with few features at that one.
+_ROUGH, _NEAR_ROUGH = 3e-3, 6e-4
+# Samples from which a search in a tree is quicker than a pass over all of them.
+_NEAR_FROM = 5000
 # Pairs for which the simplex may take over when the auction meets ties.
 _RESCUE_PAIRS = 2 * 10**8
 # Entropic potentials to start from: in units of the mean cost, and sweeps at the last level.
@@ -116,13 +120,13 @@ class Exact:
         n = problem.shape[0]
         budget = _BIDS_PER_SAMPLE * n if n * n <= _RESCUE_PAIRS else np.inf
         table = seen = problem.table(apart=True)
+        products = problem.products()
         try:
-            if isinstance(table, SquaredDistances) and table.by_product:
-                products = Products.of(table)
+            if products is not None:
                 seen = products.table
                 with suppress(PrecisionError):
-                    state = refine(products, assign(self._provider(products), progress=self.progress, budget=budget))
-                    return _permutation(state, seen)
+                    found = assign(product_provider(products, self.memory), progress=self.progress, budget=budget)
+                    return _permutation(refine(products, found), seen)
             seen = table = self._kept(table)
             return _permutation(assign(self._provider(table), progress=self.progress, budget=budget), table)
         except TiesError as left:
@@ -131,16 +135,29 @@ class Exact:
     def _kept(self, table: CostTable) -> CostTable:
         """The table with its costs kept, where they fit and forming them again would take longer than reading."""
         n, m = table.shape
-        return HeldTable.of(table) if 8.0 * n * m <= self.memory and not table.quick else table
+        if 8.0 * n * m <= self.memory and not table.quick:
+            return HeldTable.of(table)
+        if table.quick and isinstance(table, SquaredDistances) and min(n, m) >= _NEAR_FROM:
+            return NearTable(table)
+        return table
 
-    def _provider(self, costs: CostTable | Products) -> CostProvider:
+    def _priced(self, problem: Problem, table: CostTable) -> CostTable:
+        """Costs for pricing: a float32 product where that serves, else those of `_kept`."""
+        products = problem.products() if has_numba() and not isinstance(table, HeldTable) else None
+        if products is None:
+            return self._kept(table)
+        n, m = problem.shape
+        if 4.0 * n * m <= self.memory:
+            products.keep()
+        return ProductTable(products, self.memory)
+
+    def _provider(self, costs: CostTable) -> CostProvider:
         """Costs for the auction: kept where they fit, formed again else."""
-        if isinstance(costs, Products):
-            fits = 4.0 * len(costs.left) * len(costs.right) <= self.memory
-            return costs.stored() if fits else costs.blocks()
         n, m = costs.shape
         if isinstance(costs, HeldTable):
             return StoredCosts(costs.matrix, np.zeros(m))
+        if isinstance(costs, NearTable):
+            return TreeCosts(costs)
         return BlockCosts(costs.block, n, np.zeros(m), quick=costs.quick)
 
     def _by_pricing(self, problem: Problem, v: Any = None, table: CostTable | None = None) -> Solution:
@@ -152,7 +169,7 @@ class Exact:
         if problem.on_device and table is None:
             table = problem.held()
         else:
-            table = self._kept(problem.table(apart=True) if table is None else table)
+            table = self._priced(problem, problem.table(apart=True) if table is None else table)
         if self.progress is not None:
             self.progress("costs", 1.0)
         weights = whole_units(problem.weights0, problem.weights1)
@@ -192,8 +209,9 @@ class Exact:
         provider, seen = self._between_copies(problem, table, rows, cols)
         state = AuctionState.fresh(provider)
         # Where the budget ends the run, whatever prices it reached are a start.
+        tolerance = _NEAR_ROUGH if isinstance(provider, TreeCosts) else _ROUGH
         with suppress(TiesError):
-            auction(provider, state, tolerance=_ROUGH, progress=self.progress, budget=_BIDS_PER_SAMPLE * size)
+            auction(provider, state, tolerance=tolerance, progress=self.progress, budget=_BIDS_PER_SAMPLE * size)
         v = np.full(problem.shape[1], -np.inf)
         np.maximum.at(v, cols, provider.offset - state.prices)
         known = np.isfinite(v)
@@ -207,23 +225,33 @@ class Exact:
     ) -> tuple[CostProvider, CostTable]:
         """Costs between copies of samples, and the table whose potentials its prices are: kept costs or others."""
         if isinstance(table, HeldTable):
-            matrix = table.matrix
-
-            def block(some: Index) -> Float:
-                return np.take(matrix[rows[some]], cols, axis=1)
-
-            return BlockCosts(block, len(rows), np.zeros(len(cols)), quick=True), table.table
+            return _copies(table.matrix, 1.0, np.zeros(len(cols)), rows, cols), table.table
+        if isinstance(table, ProductTable) and table.products.matrix is not None:
+            held = table.products
+            offset = held.column_term[cols]
+            return _copies(held.keep(), held.factor, offset, rows, cols), held.table
         equal = np.full(len(rows), 1.0 / len(rows))
         square = problem.between(rows, cols, equal, equal).table(apart=True)
         if isinstance(square, SquaredDistances) and square.by_product:
             products = Products.of(square)
-            return self._provider(products), products.table
+            return product_provider(products, self.memory), products.table
         return self._provider(self._kept(square)), square
+
+
+def _copies(matrix: NDArray[Any], factor: float, offset: Float, rows: Index, cols: Index) -> BlockCosts:
+    """Costs between copies of the rows and columns of a kept matrix."""
+
+    def block(some: Index) -> NDArray[Any]:
+        return np.take(matrix[rows[some]], cols, axis=1)
+
+    return BlockCosts(block, len(rows), offset, factor, quick=True)
 
 
 def _moved(v: Float, seen: CostTable, table: CostTable) -> Float:
     """A second potential of one table as one of another: squared distances may be about other centres."""
     whole = table.table if isinstance(table, HeldTable) else table
+    whole = whole.products.table if isinstance(whole, ProductTable) else whole
+    whole = whole.table if isinstance(whole, NearTable) else whole
     return whole.moved(v, seen) if isinstance(whole, SquaredDistances) and isinstance(seen, SquaredDistances) else v
 
 

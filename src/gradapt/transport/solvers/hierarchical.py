@@ -15,11 +15,12 @@ from gradapt.errors import InputError, SolverError
 from gradapt.seeds import derive_seed
 from gradapt.transport.kernels import has_numba
 from gradapt.transport.kernels.threads import serial, worker_count
+from gradapt.transport.problem.float32_products import Products
 from gradapt.transport.problem.problem import Problem, Solution
 from gradapt.transport.problem.squared_distances import SquaredDistances
 from gradapt.transport.solvers.auction import TiesError, assign
 from gradapt.transport.solvers.exact import Exact
-from gradapt.transport.solvers.float32_products import Products
+from gradapt.transport.solvers.refined_costs import product_provider
 
 __all__ = ["Hierarchical"]
 
@@ -169,7 +170,7 @@ def _on_processor(x0: NDArray[Any], x1: NDArray[Any]) -> Index:
         return np.zeros(1, np.int64)
     products = Products.of(SquaredDistances.of(x0, x1, apart=True))
     try:
-        state = assign(products.stored(), budget=1000 * n)
+        state = assign(product_provider(products, np.inf), budget=1000 * n)
     except TiesError:
         return Exact(device="cpu").solve(Problem.of(x0, x1)).cols
     return state.partner.astype(np.int64)

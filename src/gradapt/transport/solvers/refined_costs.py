@@ -1,36 +1,25 @@
-"""Squared distances as one float32 matrix product for the auction, and their exact refinement.
+"""The auction over a float32 product of squared distances, and its exact refinement.
 
-``|x - y|^2 = |x|^2 + |y|^2 - 2 x.y``: the first two terms only shift potentials, so the
-auction needs the float32 product alone. Centring each cloud by itself changes the
-cost by such terms too, and keeps the product's rounding small. What float32 leaves
-undecided is settled afterwards by `RefinedCosts`, from differences in float64.
+What float32 leaves undecided is settled afterwards by `RefinedCosts`, from differences in float64.
 """
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gradapt.transport.problem.cost_table import PAIR_VALUES, row_parts
-from gradapt.transport.problem.squared_distances import SquaredDistances
+from gradapt.transport.problem.float32_products import Products
 from gradapt.transport.solvers.auction import AuctionState, TiesError, finish
-from gradapt.transport.solvers.candidate_lists import BlockCosts, CandidateLists, StoredCosts
+from gradapt.transport.solvers.candidate_lists import BlockCosts, CandidateLists, CostProvider, StoredCosts
 
-__all__ = ["PrecisionError", "Products", "RefinedCosts", "refine"]
+__all__ = ["PrecisionError", "RefinedCosts", "product_provider", "refine"]
 
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-# Clouds above this size are not copied for centring where their means are no trouble.
-_COPY_BYTES = 2**28
-# Largest magnitudes whose products stay well inside the range of float32.
-_SMALLEST, _LARGEST = 1e-12, 1e12
-# Share of the squared length that the mean may have before clouds are centred.
-_FAR = 0.97
 # Pairs this many rounding errors away from the best are refined from the start.
 _MARGIN = 64.0
 # Where float32 leaves whole lists of more rows than this undecided, it was the wrong arithmetic.
@@ -41,73 +30,12 @@ class PrecisionError(Exception):
     """The points' scales differ so much that float32 products say nothing about the close pairs."""
 
 
-@dataclass(eq=False)
-class Products:
-    """``cost(i, j) = row_term[i] + column_term[j] + factor * left[i] . right[j]``, up to float32 rounding.
-
-    The costs are those of ``table``, which settles single pairs.
-    """
-
-    table: SquaredDistances
-    left: NDArray[np.float32]
-    right: NDArray[np.float32]
-    factor: float
-
-    @classmethod
-    def of(cls, table: SquaredDistances) -> Products:
-        """Decide on scaling, and whether copies of large clouds can be saved."""
-        x0, x1 = table.x0, table.x1
-        if x0.dtype == x1.dtype == np.float32 and x0.nbytes + x1.nbytes > _COPY_BYTES:
-            plain = SquaredDistances(np.ascontiguousarray(x0), np.ascontiguousarray(x1), 0.0, 0.0, False)
-            if _near_the_origin(plain):
-                return cls(plain, plain.x0, plain.x1, -2.0)
-        # No feature is larger than the length of its sample.
-        largest = math.sqrt(max(float(table.norms0.max()), float(table.norms1.max()))) or 1.0
-        scale = 2.0 ** round(math.log2(largest))
-        left, right = (_in_float32(x, c, scale) for x, c in ((x0, table.centre0), (x1, table.centre1)))
-        return cls(table, left, right, -2.0 * scale * scale)
-
-    @property
-    def row_term(self) -> Float:
-        return np.asarray(self.table.norms0)
-
-    @property
-    def column_term(self) -> Float:
-        return np.asarray(self.table.norms1)
-
-    def stored(self) -> StoredCosts:
-        """The whole product, kept."""
-        return StoredCosts(self.left @ self.right.T, self.column_term, self.factor)
-
-    def blocks(self) -> BlockCosts:
-        """Blocks of the product, formed when asked for, in memory that is used again and again."""
-        room = np.empty(0, np.float32)
-
-        def block(rows: Index) -> NDArray[np.float32]:
-            nonlocal room
-            size = len(rows) * len(self.right)
-            if room.size < size:
-                room = np.empty(size, np.float32)
-            return np.matmul(self.left[rows], self.right.T, out=room[:size].reshape(len(rows), len(self.right)))
-
-        return BlockCosts(block, len(self.left), self.column_term, self.factor)
-
-
-def _near_the_origin(table: SquaredDistances) -> bool:
-    """Whether float32 products of the samples as they are lose little."""
-    for x, norms in ((table.x0, table.norms0), (table.x1, table.norms1)):
-        mean = (np.full(len(x), 1.0 / len(x), np.float32) @ x).astype(np.float64)
-        if mean @ mean > _FAR * norms.mean() or not _SMALLEST < float(norms.max()) < _LARGEST:
-            return False
-    return True
-
-
-def _in_float32(x: NDArray[Any], centre: Float, scale: float) -> NDArray[np.float32]:
-    """``(x - centre) / scale``, a few rows at a time."""
-    out = np.empty(x.shape, np.float32)
-    for part in row_parts(x.shape, PAIR_VALUES):
-        np.multiply(x[part] - centre, 1.0 / scale, out=out[part], casting="same_kind")
-    return out
+def product_provider(products: Products, memory: float) -> CostProvider:
+    """A product for the auction: kept where that fits into so many bytes, formed again in blocks else."""
+    n, m = products.shape
+    if 4.0 * n * m <= memory:
+        return StoredCosts(products.keep(), products.column_term, products.factor)
+    return BlockCosts(products.block, n, products.column_term, products.factor)
 
 
 @dataclass(eq=False)

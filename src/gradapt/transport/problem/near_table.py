@@ -1,0 +1,170 @@
+"""Squared distances of few features with trees of both clouds: who is near is found without a look at all pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gradapt.transport.kernels.threads import in_threads
+from gradapt.transport.problem.cost_table import Rounding
+from gradapt.transport.problem.squared_distances import SquaredDistances, about
+
+__all__ = ["NearTable", "SampleTree"]
+
+Float = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+# Samples of a leaf, at most.
+_LEAF = 12
+# Where searches look at more than this share of the samples, a pass over all of them is quicker; searches to try.
+_LOOKED_AT, _TRIED = 0.15, 1000
+# Searches from which a second core is worth its start.
+_THREADED = 2000
+
+
+@dataclass(eq=False)
+class SampleTree:
+    """A cloud cut into boxes; needs numba.
+
+    >>> tree = SampleTree(np.array([[0.0], [1.0], [5.0]]))
+    >>> columns, costs, _ = tree.nearest(np.array([[4.0]]), np.zeros(3), 1)
+    >>> columns.tolist(), costs.tolist()
+    ([[2]], [[1.0]])
+    """
+
+    samples: Float
+    depth: int = field(init=False)
+    searches: int = field(default=0, init=False)
+    looks: int = field(default=0, init=False)
+    _boxes: tuple[Any, ...] = field(init=False, repr=False)
+    _slope: Float = field(init=False, repr=False)
+    _least: Float = field(init=False, repr=False)
+    _ordered: Float = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        from gradapt.transport.kernels.tree_loops import cut_boxes  # numba is slow to import
+
+        self.depth = max(0, int(np.ceil(np.log2(len(self.samples) / _LEAF))))
+        self._boxes = cut_boxes(self.samples, self.depth)
+        self._ordered = np.ascontiguousarray(self.samples[self._boxes[0]].T)
+        self._slope = np.zeros((len(self._boxes[1]), self.samples.shape[1]))
+        self._least = np.full(len(self._boxes[1]), -np.inf)
+
+    def means(self) -> tuple[Float, float]:
+        """The means of the smallest boxes, and the mean squared distance of the samples from theirs."""
+        order, start = self._boxes[:2]
+        first = start[2**self.depth - 1 :]
+        counts = np.diff(np.append(first, len(order)))
+        means = np.add.reduceat(self._ordered, first, axis=1) / counts
+        return np.ascontiguousarray(means.T), float(
+            np.square(self._ordered - np.repeat(means, counts, axis=1)).sum() / len(order)
+        )
+
+    @property
+    def most_looks(self) -> float:
+        """Samples that a search may look at before a pass over all of them is quicker."""
+        return _LOOKED_AT * len(self.samples)
+
+    @property
+    def pays(self) -> bool:
+        """Whether searches leave most samples out."""
+        return self.looks <= self.most_looks * (self.searches + _TRIED)
+
+    def look(self, prices: Float) -> None:
+        """Learn the prices. Searches at higher ones are right too, and take a little longer."""
+        from gradapt.transport.kernels.tree_loops import lean_prices  # numba is slow to import
+
+        lean_prices(prices, self._boxes, self._ordered, self._slope, self._least)
+
+    def list_nearest(
+        self, queries: Float, rows: Index, prices: Float, wanted: int, into: tuple[Any, Any, Any, Any]
+    ) -> None:
+        """For some rows of the queries, the samples of least squared distance plus price, after `look`.
+
+        ``into`` gets their numbers, their distances, how many they are, and the largest value among them.
+        """
+        from gradapt.transport.kernels.tree_loops import nearest  # numba is slow to import
+
+        looks = []
+
+        def part(piece: slice) -> None:
+            looks.append(
+                nearest(
+                    queries, rows[piece], prices, self._boxes, self._ordered, self._slope, self._least, wanted, *into
+                )
+            )
+
+        in_threads(part, len(rows), small=len(rows) < _THREADED)
+        self.searches, self.looks = self.searches + len(rows), self.looks + sum(looks)
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """What compiled loops need of it."""
+        return self._boxes, self._ordered, self._slope, self._least
+
+    def nearest(self, queries: Float, prices: Float, wanted: int) -> tuple[Index, Float, Float]:
+        """For each query: numbers and distances of the samples of least value, and the largest value listed."""
+        n, wanted = len(queries), min(wanted, len(self.samples))
+        idx, cost, tau = np.zeros((n, wanted), np.int32), np.zeros((n, wanted)), np.empty(n)
+        self.look(prices)
+        self.list_nearest(queries, np.arange(n), prices, wanted, (idx, cost, np.zeros(n, np.int32), tau))
+        return idx.astype(np.int64), cost, tau
+
+
+@dataclass(frozen=True, eq=False)
+class NearTable:
+    """A `CostTable` of few features whose least costs are found by trees."""
+
+    table: SquaredDistances
+    quick = True
+
+    @cached_property
+    def first(self) -> Float:
+        return np.ascontiguousarray(about(self.table.x0, self.table.centre0, slice(None)))
+
+    @cached_property
+    def second(self) -> Float:
+        return np.ascontiguousarray(about(self.table.x1, self.table.centre1, slice(None)))
+
+    @cached_property
+    def rows(self) -> SampleTree:
+        return SampleTree(self.first)
+
+    @cached_property
+    def columns(self) -> SampleTree:
+        return SampleTree(self.second)
+
+    @property
+    def home(self) -> Any:
+        return self.table.home
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.table.shape
+
+    @property
+    def rounding(self) -> Rounding:
+        return self.table.rounding
+
+    @property
+    def pair_rounding(self) -> Rounding:
+        return self.table.pair_rounding
+
+    def block(self, rows: slice | Index) -> Any:
+        return self.table.block(rows)
+
+    def reduced(self, rows: slice | Index, u: Any = None, v: Any = None) -> Any:
+        return self.table.reduced(rows, u, v)
+
+    def pairs(self, rows: Index, cols: Index) -> Float:
+        return self.table.pairs(rows, cols)
+
+    def potential0(self, u: Float) -> Float:
+        return self.table.potential0(u)
+
+    def mean(self) -> float:
+        return self.table.mean()
