@@ -37,6 +37,7 @@ from gradapt.methods import (
     ProportionCorrection,
     RecentScale,
     SourceOnly,
+    Taught,
 )
 from gradapt.methods.baselines import DANN, BaselineMethod, CoVi, DeepCoral, DeepJDOT
 from gradapt.tables import Column, Settings, adapt_frame, check_frame, check_summary
@@ -167,6 +168,7 @@ class TestArrays:
             ImportanceWeights(),
             MappedSource(),
             RecentScale(4),
+            Taught(),
             ChosenRemedy(),
             BaselineMethod(DANN(), epochs=2),
             BaselineMethod(DeepCoral(), epochs=2),
@@ -193,7 +195,7 @@ class TestArrays:
         tried = {SourceOnly, GradualSelfTraining, DirectSelfTraining, GOAT, CarriedLabels}
         tried |= {OwnScale, OwnRank, CovarianceAlignment, ProportionCorrection, ImportanceWeights, MappedSource}
         # What the three alignments have in common; the one that is handed labels by name; and one that does nothing.
-        tried |= {RecentScale, Alignment, LabelledTraining, ModelInUse}
+        tried |= {RecentScale, Taught, Alignment, LabelledTraining, ModelInUse}
         untried = [
             c for c in public if isinstance(c, type) and hasattr(c, "adapt") and c is not Method and c not in tried
         ]
