@@ -45,7 +45,8 @@ def same_release(bound, pin):
 
 def test_the_lowest_versions_are_those_that_are_declared():
     oldest = pinned("constraints-oldest.txt")
-    assert oldest.keys() == declared().keys()
+    # The lowest matplotlib uses names that newer versions of pyparsing, which it brings along, warn about.
+    assert oldest.keys() == {*declared(), "pyparsing"}
     wrong = {name: (bound, oldest[name]) for name, bound in declared().items() if not same_release(bound, oldest[name])}
     # The one package that is not tried with its lowest version: it is large.
     assert wrong.keys() == {"torch"}
