@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from gradapt.errors import InputError
 from gradapt.transport.kernels.arrays import is_tensor
 
-__all__ = ["UNIT", "BlockTable", "CostTable", "HeldTable", "Rounding", "checked", "gamma", "row_parts"]
+__all__ = ["UNIT", "BlockTable", "CostTable", "HeldTable", "OtherTable", "Rounding", "checked", "gamma", "row_parts"]
 
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -139,12 +139,49 @@ class BlockTable:
 
 
 @dataclass(frozen=True, eq=False)
-class HeldTable:
-    """All costs of a table, kept."""
+class OtherTable:
+    """A `CostTable` with the costs of another one; a kind of it says what it does otherwise."""
 
     table: CostTable
-    matrix: Any
     quick = False
+
+    @property
+    def home(self) -> Any:
+        return self.table.home
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.table.shape
+
+    @property
+    def rounding(self) -> Rounding:
+        return self.table.rounding
+
+    @property
+    def pair_rounding(self) -> Rounding:
+        return self.table.pair_rounding
+
+    def block(self, rows: slice | Index) -> Any:
+        return self.table.block(rows)
+
+    def reduced(self, rows: slice | Index, u: Any = None, v: Any = None) -> Any:
+        return self.table.reduced(rows, u, v)
+
+    def pairs(self, rows: Index, cols: Index) -> Float:
+        return self.table.pairs(rows, cols)
+
+    def potential0(self, u: Float) -> Float:
+        return self.table.potential0(u)
+
+    def mean(self) -> float:
+        return self.table.mean()
+
+
+@dataclass(frozen=True, eq=False)
+class HeldTable(OtherTable):
+    """All costs of a table, kept."""
+
+    matrix: Any
 
     @classmethod
     def of(cls, table: CostTable) -> HeldTable:
@@ -164,32 +201,11 @@ class HeldTable:
     def home(self) -> Any:
         return self.matrix
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.table.shape
-
-    @property
-    def rounding(self) -> Rounding:
-        return self.table.rounding
-
-    @property
-    def pair_rounding(self) -> Rounding:
-        return self.table.pair_rounding
-
     def block(self, rows: slice | Index) -> Any:
         return self.matrix[rows]
 
     def reduced(self, rows: slice | Index, u: Any = None, v: Any = None) -> Any:
         return less(self.block(rows), u, v)
-
-    def pairs(self, rows: Index, cols: Index) -> Float:
-        return self.table.pairs(rows, cols)
-
-    def potential0(self, u: Float) -> Float:
-        return self.table.potential0(u)
-
-    def mean(self) -> float:
-        return self.table.mean()
 
 
 def less(block: Any, u: Any, v: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradapt.transport.kernels.threads import in_threads
-from gradapt.transport.problem.cost_table import Rounding
+from gradapt.transport.problem.cost_table import OtherTable
 from gradapt.transport.problem.squared_distances import SquaredDistances, about
 
 __all__ = ["NearTable", "SampleTree"]
@@ -116,7 +116,7 @@ class SampleTree:
 
 
 @dataclass(frozen=True, eq=False)
-class NearTable:
+class NearTable(OtherTable):
     """A `CostTable` of few features whose least costs are found by trees."""
 
     table: SquaredDistances
@@ -137,34 +137,3 @@ class NearTable:
     @cached_property
     def columns(self) -> SampleTree:
         return SampleTree(self.second)
-
-    @property
-    def home(self) -> Any:
-        return self.table.home
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        return self.table.shape
-
-    @property
-    def rounding(self) -> Rounding:
-        return self.table.rounding
-
-    @property
-    def pair_rounding(self) -> Rounding:
-        return self.table.pair_rounding
-
-    def block(self, rows: slice | Index) -> Any:
-        return self.table.block(rows)
-
-    def reduced(self, rows: slice | Index, u: Any = None, v: Any = None) -> Any:
-        return self.table.reduced(rows, u, v)
-
-    def pairs(self, rows: Index, cols: Index) -> Float:
-        return self.table.pairs(rows, cols)
-
-    def potential0(self, u: Float) -> Float:
-        return self.table.potential0(u)
-
-    def mean(self) -> float:
-        return self.table.mean()
