@@ -18,7 +18,7 @@ from gradapt.transport.problem.near_table import NearTable, SampleTree
 from gradapt.transport.problem.squared_distances import SquaredDistances
 from gradapt.transport.solvers.candidate_lists import CandidateLists, CostProvider, TreeCosts
 
-__all__ = ["AuctionState", "TiesError", "assign", "auction", "finish"]
+__all__ = ["AuctionState", "TiesError", "assign", "auction", "finish", "list_minima"]
 
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -159,7 +159,7 @@ def _coarse_prices(provider: TreeCosts, state: AuctionState, eps: float) -> floa
     coarse = TreeCosts(NearTable(SquaredDistances(first, second, 0.0, 0.0, True)))
     found = AuctionState.fresh(coarse)
     auction(coarse, found)
-    u = _list_minima(found)[0]
+    u = list_minima(found)[0]
     state.prices[:] = -SampleTree(first).nearest(table.second, -u, 1)[2]
     return min(eps, within0 + within1)
 
@@ -284,13 +284,14 @@ def finish(
 
 def _row_minima(provider: CostProvider, state: AuctionState) -> None:
     """``u``: each row's least cost + price, over lists that are lengthened where they may miss it."""
-    state.u, stale = _list_minima(state)
+    state.u, stale = list_minima(state)
     if len(stale):
         state.relist(provider, stale)
-        state.u, stale = _list_minima(state)
+        state.u, stale = list_minima(state)
 
 
-def _list_minima(state: AuctionState) -> tuple[Float, Index]:
+def list_minima(state: AuctionState) -> tuple[Float, Index]:
+    """Each row's least cost + price on its list, and the rows whose list may miss their best."""
     lists = state.lists
     u = np.empty(len(lists.tau))
     for part in row_parts(lists.idx.shape, _LIST_ENTRIES):
