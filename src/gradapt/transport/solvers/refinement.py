@@ -35,9 +35,9 @@ Progress = Callable[[str, float], None]
 
 # The first epsilon is this share of the costs' spread; each later one is smaller by the factor.
 _FIRST_EPSILON, _FACTOR = 0.25, 4.0
-# Rows that a phase may leave over, as a share of all, for each unit of spread that its epsilon has: what they cost
-# beyond their best is less than what all others may.
-_LEAVE = 0.02
+# Rows that a phase may leave over, as a share of all: so much of its epsilon in units of the spread, or of the gap asked
+# for. The last of them take longest, and cost little beyond their best beside what all others may.
+_LEAVE_BY_EPSILON, _LEAVE_BY_GAP, _MOST_LEFT = 0.02, 0.05, 0.005
 # Bytes that kept costs may take on the processor.
 _MEMORY = 2.0**31
 
@@ -108,7 +108,8 @@ def refine(
     first, last = _FIRST_EPSILON * bidding.spread, bidding.finest
     eps = max(first, last) if bidding.spread > 0 else 0.0
     while eps > 0:
-        in_time = bidding.phase(eps, leave=int(_LEAVE * n * eps / bidding.spread), until=until)
+        leave = min(max(_LEAVE_BY_EPSILON * eps / bidding.spread, _LEAVE_BY_GAP * gap), _MOST_LEFT)
+        in_time = bidding.phase(eps, leave=int(n * leave), until=until)
         found.bound(bidding.potentials(until))
         if in_time or found.partner is None:
             found.plan(complete(bidding.pairs()))
