@@ -1,9 +1,9 @@
 """Compiled loops that bring a flow and its potentials within epsilon of optimal, for smaller and smaller epsilons.
 
-Goldberg and Tarjan's cost scaling, by pushes and relabels in the order of a queue: a row with supply left pushes it over
-arcs of negative reduced cost, a column with too much pushes back what it would pay to lose, and whoever cannot push moves
-its potential just far enough. Each look is local, so that it does not matter how far apart those with too much and
-those with too little are; shortest paths (`flow_loops`) are quicker only once few of them are left.
+Goldberg and Tarjan's cost scaling, by pushes and relabels in the order of a queue: a row with supply left pushes it
+over an arc of negative reduced cost, a column with too much pushes back what it would pay to lose, and whoever cannot
+push moves its potential just far enough. Each look is local: it does not matter how far apart those with too much and
+those with too little are. Shortest paths (`flow_loops`) are quicker only once few of them are left.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ __all__ = ["push_all"]
 def push_all(start, head, cost, flow, u, v, supply, demand, eps, leave, dust, budget):  # type: ignore[no-untyped-def]
     """Send all supply but ``leave`` so that reduced costs are at least ``-eps``, and at most ``eps`` where mass flows.
 
-    The arcs of row ``r`` are ``start[r]`` to ``start[r + 1]``; ``supply`` and ``demand`` are what is still to be sent and
-    received beside ``flow``. All of them are changed. Returns the looks at arcs it took; it gives up after ``budget``.
+    The arcs of row ``r`` are ``start[r]`` to ``start[r + 1]``; ``supply`` and ``demand`` are what is still to be sent
+    and received beside ``flow``. All of them are changed. Returns the looks at arcs it took; gives up after ``budget``.
     """
     n, m = supply.size, demand.size
     tail, column_start, by_column = _by_column(start, head, n, m)
@@ -55,7 +55,7 @@ def push_all(start, head, cost, flow, u, v, supply, demand, eps, leave, dust, bu
         while demand[c] < -dust and looks < budget:
             looks += 2 * (column_start[c + 1] - column_start[c])
             count = _push_back(
-                c, n, column_start, by_column, tail, cost, flow, u, v, supply, demand, eps, dust, queue, queued, first,
+                c, column_start, by_column, tail, cost, flow, u, v, supply, demand, eps, dust, queue, queued, first,
                 count,
             )  # fmt: skip
     for c in range(m):
@@ -99,9 +99,9 @@ def _best(r, start, head, cost, u, v, eps):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _push_back(
-    c, n, column_start, by_column, tail, cost, flow, u, v, supply, demand, eps, dust, queue, queued, first, count
-):  # type: ignore[no-untyped-def]
+def _push_back(  # type: ignore[no-untyped-def]
+    c, column_start, by_column, tail, cost, flow, u, v, supply, demand, eps, dust, queue, queued, first, count
+):
     """Give back mass of positive reduced cost; where there is none, lower the column's potential until there is."""
     highest = -np.inf
     for k in range(column_start[c], column_start[c + 1]):

@@ -134,7 +134,7 @@ class Hierarchical:
         return partner
 
     def _refined(self, given: Problem, problem: Problem, rng: np.random.Generator) -> tuple[Index, Float | None]:
-        """Columns and first potential when the gap or the time is reached; the problem as it was given and on the host."""
+        """Columns and first potential when the gap or the time is reached; the problem as given and on the host."""
         until, start = math.inf, None
         if self.seconds is not None:
             until = time.monotonic() + self.seconds

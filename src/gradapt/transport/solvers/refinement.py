@@ -35,8 +35,8 @@ Progress = Callable[[str, float], None]
 
 # The first epsilon is this share of the costs' spread; each later one is smaller by the factor.
 _FIRST_EPSILON, _FACTOR = 0.25, 4.0
-# Rows that a phase may leave over, as a share of all: so much of its epsilon in units of the spread, or of the gap asked
-# for. The last of them take longest, and cost little beyond their best beside what all others may.
+# Rows that a phase may leave over, as a share of all: so much of its epsilon in units of the spread, or of the gap
+# asked for. The last of them take longest, and cost little beyond their best beside what all others may.
 _LEAVE_BY_EPSILON, _LEAVE_BY_GAP, _MOST_LEFT = 0.02, 0.05, 0.005
 # Bytes that kept costs may take on the processor.
 _MEMORY = 2.0**31
