@@ -155,6 +155,22 @@ def test_estimates_grow_and_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
         assert estimate(sized_problem(1000, 1000, 3), solver).solver is solver
 
 
+def test_a_gpu_proves_a_gap_of_its_own_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gradapt.transport.problem.devices.gpu_available", lambda: True)
+    chosen = estimate(sized_problem(10**6, 10**6, 32))
+    assert chosen.solver == Hierarchical(gap=0.01)
+    assert chosen.seconds < 300
+    assert choose_solver(sized_problem(900_000, 10**6, 32)) == Hierarchical()
+
+
+def test_estimates_of_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gradapt.transport.problem.devices.gpu_available", lambda: False)
+    large = sized_problem(200_000, 200_000, 32)
+    freely, hurried = (estimate(large, Hierarchical(gap=0.05, seconds=seconds)) for seconds in (None, 10))
+    assert hurried.seconds < freely.seconds < estimate(large, Exact()).seconds
+    assert freely.memory < 4 * 2**30
+
+
 def test_blocks_on_several_workers_give_the_plan_of_one(rng):
     from gradapt.engines import Processes, Serial
 
