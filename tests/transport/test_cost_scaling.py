@@ -32,12 +32,12 @@ def test_the_flow_is_nearly_optimal_and_the_potentials_show_it(n: int, m: int, w
     assert left[1].min() >= 0
     assert left[0].sum() <= 1e-3
     reduced = costs - u[:, None] - v
-    eps = 2e-7 * costs.mean()
+    eps = 2e-5 * costs.mean()
     assert reduced.min() >= -eps
     assert (reduced[table > 0] <= eps).all()
     best = solve(Problem.from_costs(costs, *weights), Exact()).cost
     # The way of what is left over goes over a few pairs at most.
-    assert abs(flow @ costs.ravel() - best) <= 1e-6 + 3 * left[0].sum() * costs.max()
+    assert abs(flow @ costs.ravel() - best) <= eps + 3 * left[0].sum() * costs.max()
 
 
 def test_a_flow_that_is_there_is_kept_where_it_is_good(rng) -> None:
@@ -46,7 +46,7 @@ def test_a_flow_that_is_there_is_kept_where_it_is_good(rng) -> None:
     scaled_flow(*all_arcs(costs), flow, (u, v), (np.ones(30), np.ones(30)), 1e-15)
     again, left = flow.copy(), (np.zeros(30), np.zeros(30))
     scaled_flow(*all_arcs(costs), again, (u, v), left, 1e-15)
-    assert again @ costs.ravel() == pytest.approx(flow @ costs.ravel(), rel=1e-5)
+    assert again @ costs.ravel() == pytest.approx(flow @ costs.ravel(), rel=1e-3)
     assert left[0].sum() == pytest.approx(0, abs=0.01)
 
 
@@ -58,6 +58,17 @@ def test_candidates_that_admit_no_plan_end_it() -> None:
     assert flow.sum() == pytest.approx(1.0)
     assert left[0].sum() == pytest.approx(2.0)
     assert left[1].tolist() == [0.0, 1.0]
+
+
+def test_potentials_may_have_to_go_far(rng) -> None:
+    """Nine in ten rows like the same few columns; the others are a hundred times as dear."""
+    n = 600
+    costs = rng.random((n, n)) + 100.0
+    costs[: n * 9 // 10, : n // 10] -= 99.5
+    flow, left = np.zeros(n * n), (np.ones(n), np.ones(n))
+    scaled_flow(*all_arcs(costs), flow, (np.zeros(n), np.zeros(n)), left, 1e-15)
+    assert left[0].sum() <= 1e-4 * n + 1
+    assert flow.sum() == pytest.approx(n, abs=1e-4 * n + 1)
 
 
 def test_costs_of_nothing_but_zeros() -> None:

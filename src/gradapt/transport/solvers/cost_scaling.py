@@ -10,9 +10,9 @@ __all__ = ["scaled_flow"]
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-# Epsilons in units of the mean cost, each smaller than the one before by the factor. The first is larger than what
-# potentials to begin with are off by: a small one makes far more work of that.
-_FIRST_EPSILON, _LAST_EPSILON, _FACTOR = 1e-2, 1e-7, 5.0
+# Epsilons in units of the mean cost, each smaller than the one before by the factor. Candidates may force potentials
+# far from where they begin: steps of a large epsilon get there, and the phases in between take next to nothing.
+_FIRST_EPSILON, _LAST_EPSILON, _FACTOR = 1.0, 1e-5, 5.0
 # Mass, as a share of all, that is left to shortest paths: the way of the last of it is long.
 _LEAVE = 1e-4
 # Looks at each arc in one phase, at most: some hundred are common.
