@@ -158,7 +158,7 @@ def test_estimates_grow_and_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_gpu_proves_a_gap_of_its_own_choice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gradapt.transport.problem.devices.gpu_available", lambda: True)
     chosen = estimate(sized_problem(10**6, 10**6, 32))
-    assert chosen.solver == Hierarchical(gap=0.01)
+    assert chosen.solver == Hierarchical(gap=0.01, seconds=300)
     assert chosen.seconds < 300
     assert choose_solver(sized_problem(900_000, 10**6, 32)) == Hierarchical()
 

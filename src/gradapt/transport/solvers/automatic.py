@@ -18,8 +18,8 @@ _PATIENCE = 600.0
 _AUCTION_PAIR, _SIMPLEX_PAIR, _PRICED_PAIR, _GPU_PAIR = 1.5e-8, 6e-7, 1.5e-7, 2e-9
 # The same for an auction that ends at a gap of some percent, on two cores and on a GPU.
 _ROUGH_PAIR, _GPU_ROUGH_PAIR = 5e-9, 4e-11
-# The gap to be proven where a GPU looks at all pairs in a few seconds.
-_GAP = 0.01
+# The gap to be proven where a GPU looks at all pairs in a few seconds, and the time that may take where ties abound.
+_GAP, _GAP_SECONDS = 0.01, 300.0
 # Multiplications per second of a float32 matrix product on two cores, and of a float64 one on a GPU.
 _PROCESSOR_RATE, _GPU_RATE = 1e11, 2.5e13
 # Passes over the costs where they are not kept.
@@ -81,7 +81,7 @@ def estimate(problem: Problem, solver: Solver | None = None) -> Estimate:
     late = f"an exact plan would take about {exact.seconds:.2g} s"
     if problem.squared:
         quick = problem.uniform and (problem.on_device or wants_gpu(problem))
-        return _hierarchical(problem, Hierarchical(gap=_GAP) if quick else Hierarchical(), late)
+        return _hierarchical(problem, Hierarchical(gap=_GAP, seconds=_GAP_SECONDS) if quick else Hierarchical(), late)
     return _sliced(problem, Sliced(), late)
 
 
