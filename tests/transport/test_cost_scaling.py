@@ -78,7 +78,8 @@ def test_costs_of_nothing_but_zeros() -> None:
 
 
 @pytest.mark.parametrize("kind", ["plain", "weighted", "decades", "ties", "far", "copies"])
-def test_the_simplex_finds_the_same_optimum(kind: str, rng, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("often", ["many pairs", "many pivots"])
+def test_the_simplex_finds_the_same_optimum(kind: str, often: str, rng, monkeypatch: pytest.MonkeyPatch) -> None:
     n, m = 420, 300
     x0, x1 = rng.standard_normal((n, 4)), rng.standard_normal((m, 4)) + 0.5
     weights = None
@@ -97,9 +98,12 @@ def test_the_simplex_finds_the_same_optimum(kind: str, rng, monkeypatch: pytest.
     planted, plant = [], network_simplex.TransportTree._plant
     monkeypatch.setattr(network_simplex.TransportTree, "_plant", lambda *args: planted.append(1) or plant(*args))
     monkeypatch.setattr(network_simplex, "_SCALED_FROM", 1)
-    monkeypatch.setattr(network_simplex, "_MANY", 0.0)
+    # It is planted anew whenever pairs join, or after every few pivots.
+    monkeypatch.setattr(network_simplex, "_MANY", 0.0 if often == "many pairs" else np.inf)
+    monkeypatch.setattr(network_simplex, "_PATIENCE", np.inf if often == "many pairs" else 0.0)
+    monkeypatch.setattr(network_simplex, "_PIVOTS_AT_ONCE", 5)
     plan = solve(problem, Exact(device="cpu"))
     assert plan.cost == pytest.approx(reference.cost, rel=1e-12)
     assert plan.certificate.proves_optimal(), plan.certificate
     assert plan.certificate.marginal_error < 1e-13
-    assert len(planted) >= 1 + (kind == "plain")
+    assert len(planted) >= (2 if kind == "plain" or often == "many pivots" else 1)

@@ -41,8 +41,8 @@ _MOST_SHARPENINGS = 4
 _LOOKS_EACH = 20
 # Samples of both clouds from which cost scaling comes before the search for shortest paths, which are long there.
 _SCALED_FROM = 15_000
-# Pairs that join at once, for each sample, from which it comes again.
-_MANY = 0.6
+# It comes again where so many pairs join at once, for each sample, or after so many pivots.
+_MANY, _PATIENCE = 0.6, 0.5
 # A pass over all pairs takes those that violate by this share of the worst of the pass before.
 _WORST_SHARE = 0.01
 
@@ -133,18 +133,25 @@ class TransportTree:
     def improve(self) -> int:
         """Pivot until the plan is optimal on its candidates; returns the number of pivots."""
         pivots, size = 0, self.n + self.m
-        if size >= _SCALED_FROM and self.fresh > _MANY * size and self.sharpenings == 0:
-            # Pivots go round long ways in a large tree, one pair at a time.
+        # Pivots go round long ways in a large tree, one pair at a time: where many are to come, it is planted anew.
+        anew = size >= _SCALED_FROM and self.sharpenings == 0
+        if anew and self.fresh > _MANY * size:
             self._plant(*self.potentials)
         for _ in range(_MOST_RAISES):
-            pivots += self._pivot()
-            if self.flow[: self.n + self.m].sum() <= self.dust:
+            made = self._pivot(_PATIENCE * size if anew else np.inf)
+            if anew and made >= _PATIENCE * size:
+                anew = False
+                self._plant(*self.potentials)
+                made += self._pivot()
+            pivots += made
+            if self.flow[:size].sum() <= self.dust:
                 return pivots
             self._set_artificial(_RAISE * self.cost[0])
             self._renew()
         raise SolverError("the candidate pairs admit no plan; give every sample more of them")
 
-    def _pivot(self) -> int:
+    def _pivot(self, enough: float = np.inf) -> int:
+        """Pivots until none pays, or ``enough`` were made; how many."""
         from gradapt.transport.kernels.simplex_loops import pivots as exchange  # numba is slow to import
 
         tolerance, cursor = self._tolerance, np.array([self.n + self.m])
@@ -156,7 +163,7 @@ class TransportTree:
                 self.upward, self.potential, cursor, _PIVOTS_AT_ONCE,
             )  # fmt: skip
             pivots += int(made)
-            if made < _PIVOTS_AT_ONCE:
+            if made < _PIVOTS_AT_ONCE or pivots >= enough:
                 return pivots
         raise SolverError(f"the network simplex did not end in {self.most:,} pivots; raise max_iterations")
 
