@@ -65,8 +65,7 @@ class Hierarchical:
     engine : Engine, optional
         Workers that solve the blocks, one at a time each; by default threads of this process. The plan is the same.
     gap : float, optional
-        The plan may cost this share more than the bound that comes with it, 0.05 for 5 % (equal sizes and
-        uniform weights only).
+        The gap to be proven, as a share of the plan's cost, 0.05 for 5 % (equal sizes and uniform weights only).
     seconds : float, optional
         Time for the solver (likewise). What was found until then is completed to a plan, and
         the certificate takes its time to look at all pairs.
@@ -75,6 +74,9 @@ class Hierarchical:
     >>> plan = transport([[0.0], [1.0], [2.0]], [[2.5], [0.5], [1.5]], solver=Hierarchical(block=2))
     >>> plan.cols.tolist(), plan.cost
     ([1, 2, 0], 0.25)
+    >>> plan = transport([[0.0], [1.0], [2.0]], [[2.5], [0.5], [1.5]], solver=Hierarchical(gap=0.01))
+    >>> plan.certificate.gap <= 0.01
+    True
     """
 
     block: int = 2000
