@@ -32,6 +32,8 @@ Progress = Callable[[str, float], None]
 # Candidate pairs for each row and column at first, and added in each round of pricing.
 CANDIDATES, _MORE_CANDIDATES = 8, 4
 _MOST_CANDIDATES, _MOST_ROUNDS = 64, 100
+# Rounds of pricing by trees before a pass over all pairs.
+_TREE_ROUNDS = 4
 # Reduced costs above this share of the largest cost, with the sign turned, are rounding.
 _TOLERANCE = 1e-13
 
@@ -112,8 +114,9 @@ def price_out(
                 return *plan, u
             continue
         if len(new) > sum(table.shape):
-            # The first potentials were poor: over all pairs at once, or more of them and fewer rounds.
-            if number > 0:
+            # The first potentials were poor: over all pairs at once, or more of them and fewer rounds. Trees find the
+            # pairs that pay so quickly that more rounds are better.
+            if number >= (_TREE_ROUNDS if isinstance(table, NearTable) and table.pays else 1):
                 table = table.precise() if isinstance(table, ProductTable) else table
                 if master.sweep(table):
                     continue
@@ -195,7 +198,7 @@ def whole_units(weights0: Float, weights1: Float) -> tuple[Float, Float]:
 
 def tighten(table: CostTable, v: Any) -> tuple[Any, Any]:
     """Feasible potentials from the second one: two exact c-transforms."""
-    if isinstance(table, NearTable) and table.columns.pays and table.rows.pays:
+    if isinstance(table, NearTable) and table.pays:
         u = _least(table.columns, table.first, v)
         v = _least(table.rows, table.second, u)
         return _least(table.columns, table.first, v), v
@@ -239,7 +242,7 @@ def least_pairs(table: CostTable, u: Any, v: Any, count: int, limit: float | Non
     >>> [part.tolist() for part in least_pairs(table, np.zeros(2), np.zeros(2), 1)]
     [[1, 2], [0.25, 0.25]]
     """
-    if isinstance(table, NearTable) and table.columns.pays and table.rows.pays:
+    if isinstance(table, NearTable) and table.pays:
         return _by_trees(table, u, v, count, limit)
     if has_numba() and isinstance(table.home, np.ndarray):
         return _compiled_pass(table, u, v, count, limit)
