@@ -8,10 +8,10 @@ ACM TOMS 2021, applied to an auction). The loops never see the cost matrix itsel
 
 Rows bid with the weight that they have not yet placed, for a *share* of a column (after Bertsekas and Castanon, "The
 auction algorithm for the transportation problem", 1989). The shares of a column are a list, the cheapest first;
-its price is that of the first. ``shares`` holds each row's weight that is not placed and whether it waits in the queue,
-each column's first share, and of each share the next one, the row that holds it (-1 for none), its weight and its price;
-a stack of unused places, with their number in front; and the weight of all rows that is not placed, how much of that
-may stay so, and what is a rounding. In an assignment problem every share is a whole column.
+its price is that of the first. ``shares`` holds each row's weight that is not placed and whether it waits in the
+queue; each column's first share, and of each share the next one, the row that holds it (-1 for none), its weight and
+its price; a stack of unused places, with their number in front; and the weight of all rows that is not placed, how much
+of that may stay so, and what is a rounding. In an assignment problem every share is a whole column.
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ import numpy as np
 from numba import njit
 
 from gradapt.transport.kernels.heap_loops import pop, sift_up
+from gradapt.transport.kernels.listing_loops import list_rows
 
-__all__ = ["bid", "place_bid", "release", "shortest_paths"]
+__all__ = ["bid", "bid_and_list", "place_bid", "release", "shortest_paths"]
 
 NEEDS_ROW, FINISHED, PAUSED = 1, 0, 2
 
 
 @njit(cache=True, nogil=True)
 def release(idx, cost, length, tau, price, shares, slack, queue):  # type: ignore[no-untyped-def]
-    """Take every share from a row to which it is worse than its best by more than ``slack``; queue all rows with weight.
+    """Take shares from rows to which they are worse than their best by more than ``slack``; queue rows with weight.
 
-    Returns their number.
+    Returns how many these are.
     """
     free, queued, first, following, holder, mass, _, _, left = shares
     best = tau.copy()
@@ -70,13 +71,13 @@ def _enqueue(row, queue, state, queued):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def place_bid(row, idx, cost, length, tau, price, shares, eps, queue, state):  # type: ignore[no-untyped-def]
+def place_bid(row, idx, cost, length, tau, price, free, queued, first, following, holder, mass, ask, unused, left,  # type: ignore[no-untyped-def]
+              eps, queue, state):  # fmt: skip
     """Let a row take shares of the best column of its list, the cheapest first, for all its weight if it can.
 
     Rows that lose theirs are queued. False, and nothing is done, where the list may no longer hold the best column.
-    ``state`` is that of `bid`.
+    ``state`` is that of `bid`. (Arrays one by one: taking them out of a tuple for every bid would take longer than it.)
     """
-    free, queued, first, following, holder, mass, ask, unused, left = shares
     best, second, column = np.inf, np.inf, -1
     for k in range(length[row]):
         value = cost[row, k] + price[idx[row, k]]
@@ -93,19 +94,38 @@ def place_bid(row, idx, cost, length, tau, price, shares, eps, queue, state):  #
         second = best
     # Higher than before in any case, also where rounding swallows epsilon.
     raised = max(price[column] + (second - best) + eps, np.nextafter(price[column], np.inf))
+    at = first[column]
+    if mass[at] == free[row] and following[at] < 0 and holder[at] != row:
+        # One share that fits, as always in an assignment problem, changes hands.
+        loser, holder[at], ask[at] = holder[at], row, raised
+        _lose(loser, mass[at], free, queued, left, queue, state)
+        free[row] = 0.0
+    else:
+        _take(row, column, raised, free, queued, first, following, holder, mass, ask, unused, left, queue, state)
+    price[column] = ask[first[column]]
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _lose(loser, part, free, queued, left, queue, state):  # type: ignore[no-untyped-def]
+    """Somebody takes a part of what a row has, or of what nobody has."""
+    if loser < 0:
+        left[0] -= part
+        return
+    free[loser] += part
+    if not queued[loser] and free[loser] > left[2]:
+        _enqueue(loser, queue, state, queued)
+
+
+@njit(cache=True, nogil=True)
+def _take(row, column, raised, free, queued, first, following, holder, mass, ask, unused, left, queue, state):  # type: ignore[no-untyped-def]
+    """Shares of a column that are cheaper than ``raised`` go to a row, as many as it has weight for, at that price."""
     wanted, taken, at = free[row], 0.0, first[column]
     while at >= 0 and ask[at] < raised and wanted > 0.0:
-        loser, part = holder[at], min(mass[at], wanted)
-        if loser == row:
-            part = mass[at]
-        else:
+        part = mass[at] if holder[at] == row else min(mass[at], wanted)
+        if holder[at] != row:
             wanted -= part
-            if loser < 0:
-                left[0] -= part
-            else:
-                free[loser] += part
-                if not queued[loser] and free[loser] > left[2]:
-                    _enqueue(loser, queue, state, queued)
+            _lose(holder[at], part, free, queued, left, queue, state)
         if part < mass[at] - left[2]:
             taken += part
             mass[at] -= part
@@ -126,8 +146,6 @@ def place_bid(row, idx, cost, length, tau, price, shares, eps, queue, state):  #
         following[before] = new
     else:
         first[column] = new
-    price[column] = ask[first[column]]
-    return True
 
 
 @njit(cache=True, nogil=True)
@@ -137,7 +155,7 @@ def bid(queue, state, parked, idx, cost, length, tau, price, shares, eps, limit)
     ``state`` holds the queue's head, its size, the number of parked rows and the bids made.
     A row whose list may no longer hold its best column is parked.
     """
-    free, queued, unused, left = shares[0], shares[1], shares[7], shares[8]
+    free, queued, first, following, holder, mass, ask, unused, left = shares
     bids = 0
     while state[1] > 0 and bids < limit and unused[0] > 1:
         if left[0] <= left[1]:
@@ -147,7 +165,10 @@ def bid(queue, state, parked, idx, cost, length, tau, price, shares, eps, limit)
         state[0] = state[0] + 1 if state[0] + 1 < queue.size else 0
         state[1] -= 1
         bids += 1
-        if not place_bid(row, idx, cost, length, tau, price, shares, eps, queue, state):
+        if not place_bid(
+            row, idx, cost, length, tau, price, free, queued, first, following, holder, mass, ask, unused, left,
+            eps, queue, state,
+        ):  # fmt: skip
             parked[state[2]] = row
             state[2] += 1
         elif free[row] > left[2]:
@@ -156,6 +177,24 @@ def bid(queue, state, parked, idx, cost, length, tau, price, shares, eps, limit)
             queued[row] = False
     state[3] += bids
     return state[1]
+
+
+@njit(cache=True, nogil=True)
+def bid_and_list(matrix, factor, few, wanted, queue, state, parked, idx, cost, length, tau, price, shares, eps, limit):  # type: ignore[no-untyped-def]
+    """Auction as `bid` does; where no more than ``few`` rows are parked they get new lists at once, from kept costs.
+
+    ``state[4]`` counts these lists.
+    """
+    first = state[4]
+    while True:
+        size = bid(queue, state, parked, idx, cost, length, tau, price, shares, eps, limit)
+        if size > 0 or state[2] == 0 or state[2] > few or state[4] - first > idx.shape[0]:
+            return size
+        rows = parked[: state[2]].astype(np.int64)
+        list_rows(matrix, factor, rows, rows, price, wanted, idx, cost, length, tau)
+        state[4] += rows.size
+        queue[: rows.size] = rows
+        state[0], state[1], state[2] = 0, rows.size, 0
 
 
 @njit(cache=True, nogil=True)

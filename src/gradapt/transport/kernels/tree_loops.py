@@ -183,14 +183,17 @@ def bid_near(queue, state, idx, cost, length, tau, price, shares, eps, limit,  #
     _, start, stop, _, _ = tree
     stack, bounds = np.empty(128, np.int64), np.empty(128)
     values, distance = np.empty(wanted), np.empty(stop[start.size - 1] - start[start.size - 1] + 2)
-    free, queued, unused, left = shares[0], shares[1], shares[7], shares[8]
+    free, queued, first, following, holder, mass, ask, unused, left = shares
     bids, since = 0, 0
     while state[1] > 0 and bids < limit and unused[0] > 1:
         if left[0] <= left[1]:
             state[1] = 0
             break
         row = queue[state[0]]
-        if not place_bid(row, idx, cost, length, tau, price, shares, eps, queue, state):
+        if not place_bid(
+            row, idx, cost, length, tau, price, free, queued, first, following, holder, mass, ask, unused, left,
+            eps, queue, state,
+        ):  # fmt: skip
             if state[5] > budget * (state[4] + 1000):
                 break
             since += 1
@@ -202,7 +205,10 @@ def bid_near(queue, state, idx, cost, length, tau, price, shares, eps, limit,  #
                 queries[row], row, price, tree, points, slope, least, stack, bounds, values, distance,
                 idx, cost, length, tau,
             )  # fmt: skip
-            place_bid(row, idx, cost, length, tau, price, shares, eps, queue, state)
+            place_bid(
+                row, idx, cost, length, tau, price, free, queued, first, following, holder, mass, ask, unused, left,
+                eps, queue, state,
+            )  # fmt: skip
         state[0] = state[0] + 1 if state[0] + 1 < queue.size else 0
         state[1] -= 1
         bids += 1

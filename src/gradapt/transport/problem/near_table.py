@@ -92,16 +92,14 @@ class SampleTree:
         """
         from gradapt.transport.kernels.tree_loops import nearest  # numba is slow to import
 
-        looks = []
-
-        def part(piece: slice) -> None:
-            looks.append(
+        def part(piece: slice) -> int:
+            return int(
                 nearest(
                     queries, rows[piece], prices, self._boxes, self._ordered, self._slope, self._least, wanted, *into
                 )
             )
 
-        in_threads(part, len(rows), small=len(rows) < _THREADED)
+        looks = in_threads(part, len(rows), small=len(rows) < _THREADED)
         self.searches, self.looks = self.searches + len(rows), self.looks + sum(looks)
 
     @property

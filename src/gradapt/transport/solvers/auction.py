@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 from gradapt.transport.problem.cost_table import row_parts
 from gradapt.transport.problem.near_table import NearTable, SampleTree
 from gradapt.transport.problem.squared_distances import SquaredDistances
-from gradapt.transport.solvers.candidate_lists import CandidateLists, CostProvider, TreeCosts
+from gradapt.transport.solvers.candidate_lists import CandidateLists, CostProvider, StoredCosts, TreeCosts
 from gradapt.transport.solvers.shares import Shares
 
 __all__ = ["AuctionState", "TiesError", "assign", "auction", "finish"]
@@ -34,6 +35,8 @@ _LEAVE, _ROUGH_LEAVE = 1e-3, 3e-3
 _SLICE = 1_000_000
 # Rows are scanned some 7 times, 4 in a rough auction; where it takes this many, prices creep up among ties.
 _SCANS_PER_ROW, _ROUGH_SCANS_PER_ROW, _NEAR_SCANS_PER_ROW = 25, 20, 60
+# Rows that are listed without a second core.
+_FEW_ROWS = 12
 # Samples from which it pays to assign the means of small boxes first.
 _COARSE_FROM = 600
 # Costs of so few different values are mass ties from the beginning.
@@ -218,7 +221,7 @@ def run_phase(
 
     The last few rows cost many small scans: the next phase, or the simplex, takes ``leave`` of all weight along.
     """
-    from gradapt.transport.kernels.auction_loops import bid, release  # numba is slow to import
+    from gradapt.transport.kernels.auction_loops import bid_and_list, release  # numba is slow to import
 
     n, lists, shares = len(state.partner), state.lists, state.shares
     if shares is None:
@@ -226,15 +229,21 @@ def run_phase(
     queue, parked = np.zeros(n, np.int32), np.zeros(n, np.int32)
     shares.leave(leave)
     read = lists.idx, lists.cost, lists.length, lists.tau, state.prices
-    counts = np.array([0, release(*read, shares.arrays, eps, queue), 0, 0], np.int64)
+    counts = np.array([0, release(*read, shares.arrays, eps, queue), 0, 0, 0], np.int64)
+    # A few lists are made faster than the way to the provider and back takes.
+    kept: tuple[Any, float, int] = np.zeros((0, 0), np.float32), 1.0, 0
+    if isinstance(provider, StoredCosts):
+        kept = provider.matrix, provider.factor, _FEW_ROWS
     while isinstance(provider, TreeCosts) and provider.pays and counts[1]:
         before = provider.searches
         provider.bid(queue, counts, (*read, shares.arrays), eps)
         state.scans += provider.searches - before
         _check(provider, state, counts, budget, scans)
     while True:
-        while bid(queue, counts, parked, *read, shares.arrays, eps, _SLICE):
+        while bid_and_list(*kept, lists.wanted, queue, counts, parked, *read, shares.arrays, eps, _SLICE):
             _check(provider, state, counts, budget, np.inf)
+        state.scans += int(counts[4])
+        counts[4] = 0
         if counts[2] == 0:
             break
         _check(provider, state, counts, budget, scans)

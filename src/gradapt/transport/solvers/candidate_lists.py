@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gradapt.transport.kernels.threads import in_threads
+from gradapt.transport.kernels.threads import THREADED, in_threads
 from gradapt.transport.problem.cost_table import BLOCK_ENTRIES, QUICK_ENTRIES, row_parts
 from gradapt.transport.problem.near_table import NearTable
 
@@ -31,8 +31,6 @@ _LOOK_EACH = 64
 _TRIED = 1000
 # Bids between two looks at the clock and at Ctrl-C.
 _SLICE = 100_000
-# Costs from which a second core is worth its start.
-_THREADED = 200_000
 
 
 @dataclass(eq=False)
@@ -126,7 +124,7 @@ class BlockCosts:
                 some = mine[part]
                 fill_lists(self.block(some), self.factor, np.arange(len(some)), some, prices, lists)
 
-        in_threads(work, len(rows), small=not self.quick or len(rows) * m < _THREADED)
+        in_threads(work, len(rows), small=not self.quick or len(rows) * m < THREADED)
 
     def dense(self, row: int) -> Float:
         return np.asarray(self.factor * self.block(np.array([row]))[0].astype(np.float64))
@@ -212,4 +210,4 @@ def fill_lists(
         )  # fmt: skip
 
     # Threads only where the rows cost more than starting them.
-    in_threads(part, len(sources), small=len(sources) * matrix.shape[1] < _THREADED)
+    in_threads(part, len(sources), small=len(sources) * matrix.shape[1] < THREADED)
