@@ -65,6 +65,41 @@ def test_copies_of_one_sample() -> None:
     assert plan.cost == pytest.approx(2.0)
 
 
+@pytest.mark.parametrize("place", ["host", "tensors"])
+@pytest.mark.parametrize("gap", [0.05, 0.005])
+def test_it_goes_on_until_a_gap_is_proven(place: str, gap: float, clouds: tuple[np.ndarray, np.ndarray]) -> None:
+    pytest.importorskip("numba")
+    problem = Problem.of(*clouds)
+    if place == "tensors":
+        pytest.importorskip("torch")
+        problem = problem.to_device("cpu")
+    plan = solve(problem, Hierarchical(block=100, gap=gap))
+    assert sorted(plan.cols) == list(range(900))
+    assert plan.certificate.bound == "potentials"
+    assert 0 <= plan.certificate.gap <= gap
+    # Without a gap there is no proof of this kind.
+    assert solve(problem, Hierarchical(block=100)).certificate.gap > gap
+
+
+def test_it_goes_on_until_time_is_up(clouds: tuple[np.ndarray, np.ndarray]) -> None:
+    pytest.importorskip("numba")
+    hurried = transport(*clouds, solver=Hierarchical(block=100, seconds=0, device="cpu"))
+    assert sorted(hurried.cols) == list(range(900))
+    assert hurried.certificate.bound != "potentials"
+    stages: list[str] = []
+    patient = Hierarchical(
+        block=100, passes=1, seconds=600, gap=0.01, device="cpu", progress=lambda stage, _: stages.append(stage)
+    )
+    assert transport(*clouds, solver=patient).certificate.gap <= 0.01
+    assert {"blocks", "pass 1 of 1", "auction"} <= set(stages)
+
+
+def test_a_gap_for_unequal_sizes_is_not_pursued(clouds: tuple[np.ndarray, np.ndarray]) -> None:
+    plan = transport(clouds[0], clouds[1][:700], solver=Hierarchical(block=120, gap=0.01))
+    assert plan.certificate.marginal_error < 1e-12
+    assert plan.certificate.bound != "potentials"
+
+
 def test_what_it_cannot_do_is_said(clouds: tuple[np.ndarray, np.ndarray]) -> None:
     with pytest.raises(InputError, match="squared Euclidean"):
         transport(*clouds, solver=Hierarchical(), cost=PowerMetric("cityblock"))
@@ -72,6 +107,10 @@ def test_what_it_cannot_do_is_said(clouds: tuple[np.ndarray, np.ndarray]) -> Non
         Hierarchical(block=1)
     with pytest.raises(InputError, match="passes"):
         Hierarchical(passes=-1)
+    with pytest.raises(InputError, match=r"gap must not be negative, got -0\.1"):
+        Hierarchical(gap=-0.1)
+    with pytest.raises(InputError, match="seconds"):
+        Hierarchical(seconds=float("nan"))
 
 
 def test_progress(clouds: tuple[np.ndarray, np.ndarray]) -> None:
@@ -114,6 +153,22 @@ def test_estimates_grow_and_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "exact plan would take" in million.reason
     for solver in (Hierarchical(), Sliced(), Exact()):
         assert estimate(sized_problem(1000, 1000, 3), solver).solver is solver
+
+
+def test_a_gpu_proves_a_gap_of_its_own_choice(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gradapt.transport.problem.devices.gpu_available", lambda: True)
+    chosen = estimate(sized_problem(10**6, 10**6, 32))
+    assert chosen.solver == Hierarchical(gap=0.01)
+    assert chosen.seconds < 300
+    assert choose_solver(sized_problem(900_000, 10**6, 32)) == Hierarchical()
+
+
+def test_estimates_of_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gradapt.transport.problem.devices.gpu_available", lambda: False)
+    large = sized_problem(200_000, 200_000, 32)
+    freely, hurried = (estimate(large, Hierarchical(gap=0.05, seconds=seconds)) for seconds in (None, 10))
+    assert hurried.seconds < freely.seconds < estimate(large, Exact()).seconds
+    assert freely.memory < 4 * 2**30
 
 
 def test_blocks_on_several_workers_give_the_plan_of_one(rng):

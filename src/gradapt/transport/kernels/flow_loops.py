@@ -30,6 +30,8 @@ def route(start, head, cost, flow, u, v, supply, demand, dust, budget):  # type:
     for r in range(n):
         for a in range(start[r], start[r + 1]):
             tail[a] = r
+            if flow[a] > 0.0:
+                following[a], first_in[head[a]], linked[a] = first_in[head[a]], a, True
             if supply[r] > 0.0 and cost[a] - u[r] - v[head[a]] <= 0.0 and demand[head[a]] > 0.0:
                 _send(a, min(supply[r], demand[head[a]]), r, head[a], flow, supply, demand, following, first_in, linked)
     key, pred = np.full(m, np.inf), np.zeros(m, np.int64)

@@ -20,7 +20,7 @@ from gradapt.transport.problem.squared_distances import SquaredDistances
 from gradapt.transport.solvers.candidate_lists import CandidateLists, CostProvider, StoredCosts, TreeCosts
 from gradapt.transport.solvers.shares import Shares
 
-__all__ = ["AuctionState", "TiesError", "assign", "auction", "finish"]
+__all__ = ["AuctionState", "TiesError", "assign", "auction", "finish", "list_minima"]
 
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -91,6 +91,11 @@ class AuctionState:
         if self.shares is not None:
             self.shares.begin(prices)
 
+    def settle(self) -> None:
+        """In an assignment problem: who has whom, from the shares."""
+        if self.shares is not None:
+            self.owner, self.partner = self.shares.owners()
+
     def relist(self, provider: CostProvider, rows: Index) -> None:
         self.scans += len(rows)
         provider.k_best(rows, self.prices, self.lists)
@@ -104,8 +109,7 @@ def assign(provider: CostProvider, *, progress: Progress | None = None, budget: 
     n, _ = provider.shape
     state = AuctionState.fresh(provider)
     auction(provider, state, progress=progress, budget=budget)
-    if state.shares is not None:
-        state.owner, state.partner = state.shares.owners()
+    state.settle()
     # Lists made at today's prices reach furthest: hardly a search below then has to ask for more.
     state.relist(provider, np.arange(n))
     finish(provider, state, progress, budget=budget)
@@ -181,7 +185,7 @@ def _coarse_prices(provider: TreeCosts, state: AuctionState, eps: float) -> floa
     coarse = TreeCosts(NearTable(SquaredDistances(first, second, 0.0, 0.0, True)))
     found = AuctionState.fresh(coarse, None if whole else (mass0, mass1))
     auction(coarse, found)
-    u = _list_minima(found)[0]
+    u = list_minima(found)[0]
     state.begin(-SampleTree(first).nearest(table.second, -u, 1)[2])
     return min(eps, within0 + within1)
 
@@ -315,13 +319,14 @@ def finish(
 
 def _row_minima(provider: CostProvider, state: AuctionState) -> None:
     """``u``: each row's least cost + price, over lists that are lengthened where they may miss it."""
-    state.u, stale = _list_minima(state)
+    state.u, stale = list_minima(state)
     if len(stale):
         state.relist(provider, stale)
-        state.u, stale = _list_minima(state)
+        state.u, stale = list_minima(state)
 
 
-def _list_minima(state: AuctionState) -> tuple[Float, Index]:
+def list_minima(state: AuctionState) -> tuple[Float, Index]:
+    """Each row's least cost + price on its list, and the rows whose list may miss their best."""
     lists = state.lists
     u = np.empty(len(lists.tau))
     for part in row_parts(lists.idx.shape, _LIST_ENTRIES):

@@ -16,6 +16,10 @@ __all__ = ["Estimate", "choose_solver", "estimate"]
 _PATIENCE = 600.0
 # Seconds for each pair, measured on two cores; the benchmark shows the figures behind them.
 _AUCTION_PAIR, _SIMPLEX_PAIR, _PRICED_PAIR, _GPU_PAIR = 1.5e-8, 6e-7, 1.5e-7, 2e-9
+# The same for an auction that ends at a gap of some percent, on two cores and on a GPU.
+_ROUGH_PAIR, _GPU_ROUGH_PAIR = 5e-9, 4e-11
+# The gap to be proven where a GPU looks at all pairs in a few seconds.
+_GAP = 0.01
 # Multiplications per second of a float32 matrix product on two cores, and of a float64 one on a GPU.
 _PROCESSOR_RATE, _GPU_RATE = 1e11, 2.5e13
 # Passes over the costs where they are not kept.
@@ -76,7 +80,8 @@ def estimate(problem: Problem, solver: Solver | None = None) -> Estimate:
         return exact
     late = f"an exact plan would take about {exact.seconds:.2g} s"
     if problem.squared:
-        return _hierarchical(problem, Hierarchical(), late)
+        quick = problem.uniform and (problem.on_device or wants_gpu(problem))
+        return _hierarchical(problem, Hierarchical(gap=_GAP) if quick else Hierarchical(), late)
     return _sliced(problem, Sliced(), late)
 
 
@@ -102,8 +107,23 @@ def _exact(problem: Problem, solver: Exact) -> Estimate:
 
 def _hierarchical(problem: Problem, solver: Hierarchical, reason: str) -> Estimate:
     n = max(problem.shape)
+    if problem.uniform and (solver.gap is not None or solver.seconds is not None):
+        return _refined(problem, solver, reason)
     per_pass = n * min(solver.block, n) * (_AUCTION_PAIR + problem.x0.shape[1] / _PROCESSOR_RATE)
     return Estimate(solver, (1 + solver.passes) * per_pass * 1.5, 400.0 * n + 32.0 * solver.block**2, reason)
+
+
+def _refined(problem: Problem, solver: Hierarchical, reason: str) -> Estimate:
+    """All pairs are looked at some times, and once more for the certificate."""
+    n, m = problem.shape
+    pairs, work = float(n) * m, float(n) * m * problem.x0.shape[1]
+    if problem.on_device or (solver.device != "cpu" and wants_gpu(problem)):
+        seconds, proof, memory = pairs * _GPU_ROUGH_PAIR + 0.5, 2 * work / _GPU_RATE, 600.0 * n + 2.0**32
+    else:
+        seconds, memory = pairs * _ROUGH_PAIR + _PASSES * work / _PROCESSOR_RATE, 1000.0 * n + 2.0**31
+        proof = 2 * work / _PROCESSOR_RATE
+    limit = seconds if solver.seconds is None else solver.seconds
+    return Estimate(solver, min(seconds, limit) + proof, memory, reason)
 
 
 def _sliced(problem: Problem, solver: Sliced, reason: str) -> Estimate:

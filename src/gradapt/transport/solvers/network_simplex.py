@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from gradapt.errors import SolverError
 from gradapt.transport.kernels.arrays import is_tensor, to_numpy
 from gradapt.transport.problem.cost_table import CostTable, HeldTable, table_parts
+from gradapt.transport.solvers.cost_scaling import scaled_flow
 
 __all__ = ["TransportTree"]
 
@@ -38,6 +39,10 @@ _DUST = 1e-13
 _MOST_SHARPENINGS = 4
 # Looks at each candidate in the search for shortest paths, at most: ties take many, and pivots take over.
 _LOOKS_EACH = 60
+# Samples of both clouds from which cost scaling comes before the search for shortest paths, which are long there.
+_SCALED_FROM = 30_000
+# Pairs that join at once, for each sample, from which it comes again.
+_MANY = 0.6
 # A pass over all pairs takes those that violate by this share of the worst of the pass before.
 _WORST_SHARE = 0.01
 
@@ -76,6 +81,8 @@ class TransportTree:
         self.cost = np.zeros(n + m)
         self.flow = np.zeros(n + m)
         self.base0, self.base1, self.cap, self.sharpenings = np.zeros(n), np.zeros(m), np.inf, 0
+        # Pairs that were added since the tree was planted; whether places of pairs were used again since then.
+        self.fresh, self.swept = 0, False
         size = n + m + 1
         self.links = np.full((5, size), -1, np.int32)
         self.count = np.ones(size, np.int32)
@@ -88,28 +95,36 @@ class TransportTree:
         self.head = np.concatenate([self.head, (cols + self.n).astype(np.int32)])
         self.cost = np.concatenate([self.cost, self._seen(rows, cols, costs)])
         self.flow = np.concatenate([self.flow, np.zeros(len(rows))])
+        self.fresh += len(rows)
 
     def begin(self, u: Any, v: Any) -> None:
         """The plan of shortest augmenting paths from these potentials, and its tree."""
+        first = self.n + self.m
+        # A few far samples do not spoil the digits of all others: they wait until artificial arcs cost more.
+        common = float(np.quantile(np.abs(self.cost[first:]), _COMMON)) if len(self.cost) > first else 0.0
+        self._set_artificial(_ARTIFICIAL * (common or self.scale))
+        self.flow[:first] = self.weights
+        self._plant(to_numpy(u).copy(), to_numpy(v).copy())
+
+    def _plant(self, u: Float, v: Float) -> None:
+        """Improve the flow there is, from these potentials, and make a tree of what carries it."""
         from gradapt.transport.kernels.flow_loops import join, route  # numba is slow to import
         from gradapt.transport.kernels.forest_loops import forest
 
         first, n = self.n + self.m, self.n
-        # A few far samples do not spoil the digits of all others: they wait until artificial arcs cost more.
-        common = float(np.quantile(np.abs(self.cost[first:]), _COMMON)) if len(self.cost) > first else 0.0
-        self._set_artificial(_ARTIFICIAL * (common or self.scale))
         order = np.argsort(self.tail[first:], kind="stable")
         start = np.searchsorted(self.tail[first:][order], np.arange(n + 1))
-        left, flow, u, v = self.weights.copy(), np.zeros(len(order)), to_numpy(u).copy(), to_numpy(v).copy()
-        route(
-            start, self.head[first:][order] - n, self.cost[first:][order], flow, u, v, left[:n], left[n:],
-            self.dust / first, _LOOKS_EACH * len(order),
-        )  # fmt: skip
+        left, flow = self.flow[:first].copy(), self.flow[first:][order]
+        arcs = start, self.head[first:][order] - n, self.cost[first:][order]
+        if first >= _SCALED_FROM:
+            scaled_flow(*arcs, flow, (u, v), (left[:n], left[n:]), self.dust / first)
+        route(*arcs, flow, u, v, left[:n], left[n:], self.dust / first, _LOOKS_EACH * len(order))
         self.flow[:first] = left
         self.flow[first + order] = flow
         chosen = forest(self.tail, self.head, self.cost, self.flow, first + 1)
         by_column = np.argsort(self.head[first:], kind="stable") + first
         column_start = np.searchsorted(self.head[by_column] - n, np.arange(self.m + 1))
+        self.links[:], self.count[:], self.fresh = -1, 1, 0
         join(
             n, chosen, by_column, column_start, self.tail, self.head, self.cost, u, v, self.links, self.count,
             self.upward, self.potential,
@@ -117,7 +132,10 @@ class TransportTree:
 
     def improve(self) -> int:
         """Pivot until the plan is optimal on its candidates; returns the number of pivots."""
-        pivots = 0
+        pivots, size = 0, self.n + self.m
+        if size >= _SCALED_FROM and self.fresh > _MANY * size and self.sharpenings == 0 and not self.swept:
+            # Pivots go round long ways in a large tree, one pair at a time.
+            self._plant(*self.potentials)
         for _ in range(_MOST_RAISES):
             pivots += self._pivot()
             if self.flow[: self.n + self.m].sum() <= self.dust:
@@ -152,7 +170,7 @@ class TransportTree:
 
         if self.sharpenings or not (table.quick or isinstance(table, HeldTable)) or is_tensor(table.home):
             return False
-        first, room, n = len(self.tail), self.n + self.m + 1, self.n
+        first, room, n, self.swept = len(self.tail), self.n + self.m + 1, self.n, True
         self.add(np.zeros(room, np.int64), np.full(room, -n), np.zeros(room))
         free, state = np.arange(first, first + room)[::-1].copy(), np.array([room, first, n])
         tolerance, worst, pivots = self._tolerance, np.full(1, -np.inf), 0
