@@ -83,7 +83,7 @@ class AuctionState:
         # Every column begins as attractive as any: one far sample starts no war of bids over all others.
         prices = provider.offset - sampled_costs(provider).min(axis=0)
         shares = Shares.of(*((np.ones(n), np.ones(m)) if weights is None else weights), prices)
-        return cls(prices, *shares.owners(), CandidateLists.empty(n, m), shares=shares)
+        return cls(prices, *shares.owners(), CandidateLists.empty(n, m, provider.capacity), shares=shares)
 
     def begin(self, prices: Float) -> None:
         """Other prices, while nothing is placed."""

@@ -23,8 +23,8 @@ __all__ = ["BlockCosts", "CandidateLists", "CostProvider", "StoredCosts", "TreeC
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-# Lists hold between half this many columns and this many.
-LIST_CAPACITY = 64
+# Lists hold between half this many columns and this many; more where a look at all columns takes long.
+LIST_CAPACITY, _LONG_LIST = 64, 256
 # A search takes about as long as a look at so many prices.
 _LOOK_EACH = 64
 # Searches until a tree is asked whether it pays.
@@ -66,6 +66,10 @@ class CostProvider(Protocol):
     @property
     def offset(self) -> Float: ...
 
+    @property
+    def capacity(self) -> int:
+        """Columns that a list of its costs should hold, at most."""
+
     def k_best(self, rows: Index, prices: Float, lists: CandidateLists) -> None:
         """Fill the lists of ``rows`` with the columns of least cost at these prices."""
 
@@ -83,6 +87,7 @@ class StoredCosts:
     matrix: NDArray[Any]
     offset: Float
     factor: float = 1.0
+    capacity = LIST_CAPACITY
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -102,7 +107,7 @@ class StoredCosts:
 class BlockCosts:
     """Costs formed for a few rows at a time by ``block(rows)`` and never kept.
 
-    ``quick`` ones are formed so fast that every core forms its own.
+    ``quick`` ones are formed so fast that every core forms its own; others ``entries`` at a time.
     """
 
     block: Callable[[Index], NDArray[Any]]
@@ -110,17 +115,22 @@ class BlockCosts:
     offset: Float
     factor: float = 1.0
     quick: bool = False
+    entries: int = BLOCK_ENTRIES
 
     @property
     def shape(self) -> tuple[int, int]:
         return self.n, len(self.offset)
+
+    @property
+    def capacity(self) -> int:
+        return LIST_CAPACITY if self.quick else _LONG_LIST
 
     def k_best(self, rows: Index, prices: Float, lists: CandidateLists) -> None:
         m = len(self.offset)
 
         def work(piece: slice) -> None:
             mine = rows[piece]
-            for part in row_parts((len(mine), m), QUICK_ENTRIES if self.quick else BLOCK_ENTRIES):
+            for part in row_parts((len(mine), m), QUICK_ENTRIES if self.quick else self.entries):
                 some = mine[part]
                 fill_lists(self.block(some), self.factor, np.arange(len(some)), some, prices, lists)
 
@@ -139,6 +149,7 @@ class TreeCosts:
 
     table: NearTable
     _since: float = np.inf
+    capacity = LIST_CAPACITY
 
     @property
     def shape(self) -> tuple[int, int]:

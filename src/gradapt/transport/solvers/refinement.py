@@ -223,6 +223,10 @@ class _Timed:
     def offset(self) -> Float:
         return self.provider.offset
 
+    @property
+    def capacity(self) -> int:
+        return self.provider.capacity
+
     def k_best(self, rows: Index, prices: Float, lists: CandidateLists) -> None:
         for part in row_parts((len(rows), self.shape[1]), 16 * BLOCK_ENTRIES):
             if time.monotonic() > self.until:
