@@ -15,7 +15,7 @@ Index = NDArray[np.int64]
 
 # Weight that is a rounding, as a share of the mean, where weights are not all one.
 _DUST = 1e-9
-# Places for shares to begin with, for each sample.
+# Places for more shares to begin with, for each sample.
 _PLACES = 2
 
 
@@ -44,8 +44,8 @@ class Shares:
     def of(cls, weights0: Float, weights1: Float, prices: Float) -> Shares:
         """Nothing is placed yet, and every column is one share."""
         n, m = len(weights0), len(weights1)
-        whole = bool((weights0 == 1.0).all() and (weights1 == 1.0).all())
-        places = m + 2 if whole else _PLACES * (n + m) + 2
+        whole = n == m and bool((weights0 == 1.0).all() and (weights1 == 1.0).all())
+        places = m + 2 + (0 if whole else _PLACES * (n + m))
         pad = np.zeros(places - m)
         return cls(
             weights0.astype(np.float64),
