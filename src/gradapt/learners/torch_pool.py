@@ -166,7 +166,7 @@ class _Company:
                 lambda: Lockstep(first.module, first.recipe, fitting_slots(first.module, first.recipe, self.size)),
             )
             # Whatever another company left behind when it broke off.
-            own.members.clear()
+            own.clear()
             self.locksteps[kind] = own
         return self.locksteps[kind]
 

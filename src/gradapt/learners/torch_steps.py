@@ -16,8 +16,8 @@ from gradapt.errors import InputError, one_line
 __all__ = ["OptimiserFactory", "Steps", "random_state", "set_random_state"]
 
 OptimiserFactory = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
-# Weights, state of the optimiser for each parameter, state of the random numbers.
-_Saved = tuple[dict[str, Tensor], list[dict[str, Tensor]], Tensor]
+# Weights, state of the optimiser for each parameter, other tensors, state of the random numbers.
+_Saved = tuple[dict[str, Tensor], list[dict[str, Tensor]], list[Tensor], Tensor]
 
 _LOG = logging.getLogger("gradapt")
 # Captured steps kept at a time; each batch size has its own.
@@ -70,6 +70,8 @@ class Steps:
         can_capture = all(group.get("capturable", False) for group in self.optimiser.param_groups)
         self.capture = self.device.type == "cuda" and can_capture if capture is None else capture
         self._graphs: dict[tuple[Any, ...], _CapturedStep] = {}
+        # Other tensors that a step changes: they are put back when it was taken only to be captured.
+        self.beside: tuple[Tensor, ...] = ()
 
     def begin(self) -> None:
         """A new optimiser, before a training."""
@@ -97,6 +99,13 @@ class Steps:
             self.take_eagerly(*inputs)
         else:
             step.replay(inputs)
+
+    def forget(self) -> None:
+        """Let go of the captured steps, before something that they read is replaced."""
+        if self._graphs:
+            # Some of them may still be at work.
+            torch.cuda.synchronize(self.device)
+            self._graphs.clear()
 
     def _captured(self, key: tuple[Any, ...], inputs: tuple[Tensor | None, ...]) -> _CapturedStep | None:
         """The step of a key, kept; None where it cannot be captured, such as a module that looks at its values."""
@@ -222,7 +231,7 @@ def _snapshot(steps: Steps) -> _Saved:
         {key: value.clone() for key, value in steps.optimiser.state[p].items()} if p in steps.optimiser.state else {}
         for p in steps.parameters
     ]
-    return weights, states, random_state(steps.device)
+    return weights, states, [value.clone() for value in steps.beside], random_state(steps.device)
 
 
 @torch.no_grad()
@@ -231,8 +240,10 @@ def _put_back(steps: Steps, saved: _Saved) -> None:
 
     Dropout goes on as if nothing had been drawn, so that a training does not depend on what was captured before it.
     """
-    weights, states, drawn = saved
+    weights, states, others, drawn = saved
     set_random_state(steps.device, drawn)
+    for value, before in zip(steps.beside, others, strict=True):
+        value.copy_(before)
     for name, value in steps.module.state_dict().items():
         value.copy_(weights[name])
     for parameter, state in zip(steps.parameters, states, strict=True):

@@ -155,6 +155,8 @@ class CellWork:
             del scratch[name]
         pool = scratch.setdefault(own, TrainerPool())
         bench = Bench(table, preset, seed, pick_device(self.device), n_samples, pool, study, jobs=self.sharing)
+        # Before the source model is trained: its captured steps serve the cells too.
+        _set_precision(bench)
         bench.prepare(cells)
         return bench
 
@@ -163,7 +165,7 @@ class CellWork:
         import torch
 
         place = shared.device
-        torch.set_float32_matmul_precision("high" if shared.settings.tf32 else "highest")
+        _set_precision(shared)
         if place.type == "cuda":
             torch.cuda.reset_peak_memory_stats(place)
         started = time.perf_counter()
@@ -193,6 +195,13 @@ class CellWork:
                 remedy = f"use fewer than {self.sharing} --jobs, or leave the device to this run alone"
             raise DeviceFullError(f"the memory of {bench.device} is full; {remedy}") from None
         return result
+
+
+def _set_precision(bench: Any) -> None:
+    """Products of networks as the settings of the bench say."""
+    import torch
+
+    torch.set_float32_matmul_precision("high" if bench.settings.tf32 else "highest")
 
 
 def _record(bench: Any, result: dict[str, Any], seconds: float, together: int = 1) -> Record:
