@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradapt.errors import InputError
-from gradapt.transport.kernels.arrays import is_tensor
+from gradapt.transport.kernels.arrays import beside, is_tensor, to_numpy
 
 __all__ = ["UNIT", "BlockTable", "CostTable", "HeldTable", "OtherTable", "Rounding", "checked", "gamma", "row_parts"]
 
@@ -201,11 +201,22 @@ class HeldTable(OtherTable):
     def home(self) -> Any:
         return self.matrix
 
+    @property
+    def pair_rounding(self) -> Rounding:
+        return self.rounding if is_tensor(self.matrix) else self.table.pair_rounding
+
     def block(self, rows: slice | Index) -> Any:
         return self.matrix[rows]
 
     def reduced(self, rows: slice | Index, u: Any = None, v: Any = None) -> Any:
         return less(self.block(rows), u, v)
+
+    def pairs(self, rows: Index, cols: Index) -> Float:
+        if not is_tensor(self.matrix):
+            return self.table.pairs(rows, cols)
+        # On a device they are read: to form those of all candidates from many features took as long as the product.
+        # So a solver sees one cost of a pair everywhere; the certificate forms those of the plan anew.
+        return np.asarray(to_numpy(self.matrix[beside(self.matrix, rows), beside(self.matrix, cols)]))
 
 
 def less(block: Any, u: Any, v: Any) -> Any:
