@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +9,7 @@ import torch
 from torch import Tensor
 
 from gradapt.domains import Interpolated
+from gradapt.extras import has
 from gradapt.learners.torch_stacks import Batches, Stack
 
 __all__ = ["Desk", "Epoch"]
@@ -61,7 +61,7 @@ class Desk:
 
     def __init__(self, stack: Stack, like: Epoch) -> None:
         self.stack, self.slots, self.length = stack, stack.slots, like.places.shape[1]
-        self.forms_at_once = like.places.is_cuda and importlib.util.find_spec("triton") is not None
+        self.forms_at_once = like.places.is_cuda and has("triton")
         device = like.places.device
         self._layers = [value.new_zeros((self.slots, *value.shape)) for value in like.tensors()]
         # Rows of both ends of each sample.
