@@ -188,6 +188,7 @@ def test_a_slot_that_nobody_has_keeps_no_samples():
     for module, own in zip(modules[:3], lessons[:3], strict=True):
         lockstep.begin(module, own)
     kept = weakref.ref(lessons[2].samples.values)
+    del own
     lessons.clear()
     lockstep.clear()
     gc.collect()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import triton
 import triton.language as tl
 from torch import Tensor
@@ -54,19 +52,19 @@ def form_rows(ends: Tensor, pairs: Tensor, batch: Tensor, positions: Tensor, out
 
 @triton.jit
 def _form_rows(
-    first: Any,
-    second: Any,
-    rows: Any,
-    cols: Any,
-    batch: Any,
-    positions: Any,
-    out: Any,
-    n_batches: Any,
-    n_features: Any,
-    pieces: Any,
+    first,
+    second,
+    rows,
+    cols,
+    batch,
+    positions,
+    out,
+    n_batches,
+    n_features,
+    pieces,
     length: tl.constexpr,
     block: tl.constexpr,
-) -> None:
+):
     slot = tl.program_id(2)
     sample = tl.program_id(1)
     blocks = tl.cdiv(n_features, block)

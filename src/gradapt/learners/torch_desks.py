@@ -89,10 +89,10 @@ class Desk:
         """The samples of a training, in the order that `Epoch.places` counts them."""
         n_bytes = self.slots * len(samples) * self.stack.n_inputs * self.batches.samples.element_size()
         if self.forms_at_once:
-            ends = [x.flatten(1).contiguous() for x in (samples.x0, samples.x1)]
+            x0, x1 = (x.flatten(1).contiguous() for x in (samples.x0, samples.x1))
             # Kept, so that the addresses stay theirs.
-            self._samples[slot] = Interpolated(*ends, samples.rows, samples.cols, samples.position)
-            for own, x in zip(self._ends, ends, strict=True):
+            self._samples[slot] = Interpolated(x0, x1, samples.rows, samples.cols, samples.position)
+            for own, x in zip(self._ends, (x0, x1), strict=True):
                 own[slot] = x.data_ptr()
             self._positions[slot] = samples.position
             return

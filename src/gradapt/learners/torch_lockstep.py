@@ -16,7 +16,7 @@ from gradapt.learners.torch_draws import Draws
 from gradapt.learners.torch_lessons import Lesson, batches_of
 from gradapt.learners.torch_samples import dtype_of
 from gradapt.learners.torch_stacks import Batches, Stack, plain_layers
-from gradapt.learners.torch_steps import Steps, random_state, set_random_state
+from gradapt.learners.torch_steps import Steps, is_adam, random_state, set_random_state
 from gradapt.learners.torch_training import Recipe, seeded
 
 __all__ = ["Lockstep", "can_stack", "fitting_slots"]
@@ -36,7 +36,7 @@ def can_stack(module: nn.Module, recipe: Recipe, sample_shape: tuple[int, ...]) 
     plain = recipe.rho == 0 and recipe.mixup is None and (recipe.batch_size or 0) > 1
     flattened = any(isinstance(layer, nn.Flatten) for layer in module.modules())
     vectors = _n_inputs(module) == prod(sample_shape) and (flattened or len(sample_shape) == 1)
-    return plain and vectors and isinstance(recipe.optimiser(list(module.parameters())), torch.optim.Adam)
+    return plain and vectors and is_adam(recipe.optimiser(list(module.parameters())))
 
 
 def fitting_slots(module: nn.Module, recipe: Recipe, wanted: int) -> int:

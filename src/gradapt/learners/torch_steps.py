@@ -6,16 +6,32 @@ import gc
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from gradapt.errors import InputError, one_line
+from gradapt.learners.torch_adam import FusedAdam
 
-__all__ = ["OptimiserFactory", "Steps", "random_state", "set_random_state"]
+__all__ = ["Optimiser", "OptimiserFactory", "Steps", "is_adam", "random_state", "set_random_state"]
 
-OptimiserFactory = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
+
+class Optimiser(Protocol):
+    """What steps need of an optimiser: any of torch's, or one like them."""
+
+    param_groups: list[dict[str, Any]]
+
+    @property
+    def state(self) -> Any:
+        """Tensors of each parameter."""
+
+    def zero_grad(self, set_to_none: bool = True) -> None: ...
+
+    def step(self) -> Any: ...
+
+
+OptimiserFactory = Callable[[Iterable[nn.Parameter]], Optimiser]
 # Weights, state of the optimiser for each parameter, other tensors, state of the random numbers.
 _Saved = tuple[dict[str, Tensor], list[dict[str, Tensor]], list[Tensor], Tensor]
 
@@ -77,7 +93,7 @@ class Steps:
         """A new optimiser, before a training."""
         if self._fresh:
             self._fresh = False
-        elif isinstance(self.optimiser, torch.optim.Adam):
+        elif is_adam(self.optimiser):
             # Adam begins with zeros everywhere; captured steps keep pointing to these tensors.
             for state in self.optimiser.state.values():
                 for value in state.values():
@@ -210,6 +226,11 @@ class _CapturedStep:
             if buffer is not None and value is not None and buffer is not value:
                 buffer.copy_(value)
         self.graph.replay()
+
+
+def is_adam(optimiser: Optimiser) -> bool:
+    """Whether an optimiser begins with zeros everywhere and keeps a state for each parameter, as Adam does."""
+    return isinstance(optimiser, torch.optim.Adam | FusedAdam)
 
 
 def random_state(device: torch.device) -> Tensor:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradapt.transport.kernels.arrays import beside, concatenated, log_sum, softmax, vector
+from gradapt.transport.kernels.arrays import beside, concatenated, is_tensor, log_sum, softmax, vector
 from gradapt.transport.problem.cost_table import CostTable, HeldTable, table_parts
 
 __all__ = ["annealed_potentials", "annealing", "column_potential", "row_shares"]
@@ -155,12 +155,24 @@ def _arrived(table: CostTable, room: Any, g: Any, w0: Any, epsilon: float) -> An
     """The mass that arrives at each column; the kernel with its rows scaled to 1 is left in the room."""
     arrived: Any = 0.0
     for part in table_parts(table):
-        kernel = row_shares(table, part, g, epsilon)
-        if room is not None:
-            room[part] = kernel
+        if is_tensor(room) and isinstance(table, HeldTable):
+            kernel = _shares_in(room[part], table.block(part), g, epsilon)
+        else:
+            kernel = row_shares(table, part, g, epsilon)
+            if room is not None:
+                room[part] = kernel
         weights = w0[part] if isinstance(kernel, np.ndarray) else w0[part].to(kernel.dtype)
         arrived = arrived + kernel.T @ weights
     return arrived
+
+
+def _shares_in(room: Any, costs: Any, g: Any, epsilon: float) -> Any:
+    """`row_shares` of held costs, put where there is room for them: no copy in float64 is made on the way."""
+    import torch  # only where there are tensors already
+
+    exponents = torch.empty_like(room)
+    torch.add(g / epsilon, costs, alpha=-1.0 / epsilon, out=exponents)
+    return torch.softmax(exponents, 1, out=room)
 
 
 def _as_kernel(kernel: Any, values: Any) -> Any:
