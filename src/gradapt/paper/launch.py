@@ -172,16 +172,19 @@ class CellWork:
         if isinstance(task, Cell):
             result = self._attempted(shared, task)
             return _record(shared, result, time.perf_counter() - started)
-        tasks = [partial(self._attempted, shared, cell) for cell in task.tasks]
+        found = []
         # Neighbours on a device do the same work in another order, and are less in each other's way.
-        found = list(shared.trainers.together(tasks, stacks_first=shared.seed % 2 == 1))
+        for heads in (False, True) if shared.seed % 2 else (True, False):
+            cells = [cell for cell in task.tasks if shared.trains_head(cell) is heads]
+            ran = shared.trainers.together([partial(self._attempted, shared, cell) for cell in cells])
+            found += [(cells[number], result, error) for number, result, error in ran]
         # Nobody can say which of the cells that ran together took how much of the time.
-        seconds = (time.perf_counter() - started) / len(tasks)
+        seconds = (time.perf_counter() - started) / len(task.tasks)
         return [
-            Outcome(task.tasks[number], failure=Failure.of(error))
+            Outcome(cell, failure=Failure.of(error))
             if error is not None
-            else Outcome(task.tasks[number], _record(shared, result, seconds, len(tasks)))
-            for number, result, error in found
+            else Outcome(cell, _record(shared, result, seconds, len(task.tasks)))
+            for cell, result, error in found
         ]
 
     def _attempted(self, bench: Any, cell: Cell) -> dict[str, Any]:

@@ -181,7 +181,11 @@ class SquaredDistances:
         costs = left @ right
         for start in range(right.shape[0] - 2, self.features, _FEATURES):
             part = slice(start, start + _FEATURES)
-            costs -= 2.0 * (about(first, self.centre0, part) @ about(self.x1, self.centre1, part).T)
+            left, right = about(first, self.centre0, part), about(self.x1, self.centre1, part).T
+            if is_tensor(costs):
+                costs.addmm_(left, right, alpha=-2.0)  # no second matrix of this size
+            else:
+                costs -= 2.0 * (left @ right)
         return costs
 
     def _wide(self, x: Any, centre: Any, part: slice, norms: Any, factor: float) -> Any:
@@ -311,6 +315,8 @@ def square_norms(x: Any, centre: Any = 0.0) -> Any:
 
 def about(x: Any, centre: Any, part: slice) -> Any:
     """Some features of the samples about a centre, in float64."""
+    if is_tensor(x) and not isinstance(centre, float):
+        return x[:, part] - centre[part]  # a centre is in float64, and so is the difference
     x = as_double(x[:, part])
     return x if isinstance(centre, float) else x - centre[part]
 
