@@ -2,6 +2,7 @@
 
 from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import torch
 from torch import nn
 
 from gradapt.domains import Interpolated
+from gradapt.learners.torch_adam import FusedAdam
 from gradapt.learners.torch_lessons import Lesson
 from gradapt.learners.torch_lockstep import Lockstep, can_stack, fitting_slots
 from gradapt.learners.torch_pool import TrainerPool
@@ -90,6 +92,16 @@ def test_together_is_alone(dtype, most, weighted, soft, slots, held, monkeypatch
         expected, _ = alone(module, own)
         assert largest_difference(expected, trained) < most
         assert largest_difference(module, trained) > 1e-2
+
+
+def test_together_is_alone_with_the_optimiser_of_a_gpu():
+    recipe = replace(RECIPE, optimiser=partial(FusedAdam, lr=3e-3, weight_decay=1e-3))
+    modules = [network(10 + number) for number in range(len(SIZES))]
+    lessons = [lesson(number, n) for number, n in enumerate(SIZES)]
+    assert can_stack(modules[0], recipe, (6,))
+    for module, own, trained in zip(modules, lessons, together(modules, lessons, recipe, slots=3), strict=True):
+        assert largest_difference(alone(module, own, recipe)[0], trained) < 1e-5
+        assert largest_difference(alone(module, own)[0], trained) < 1e-5
 
 
 def test_each_stops_early_by_itself():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
 
@@ -36,7 +37,7 @@ class FusedAdam:
     def __init__(self, parameters: Iterable[nn.Parameter], lr: float = 1e-3, weight_decay: float = 0.0) -> None:
         self.defaults = {"lr": lr, "weight_decay": weight_decay, "capturable": True}
         self.param_groups: list[dict[str, Any]] = [{"params": list(parameters), **self.defaults}]
-        self.state: dict[Tensor, dict[str, Tensor]] = {}
+        self.state: defaultdict[Tensor, dict[str, Tensor]] = defaultdict(dict)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         for group in self.param_groups:
@@ -71,7 +72,7 @@ class FusedAdam:
             )
 
     def _state(self, parameter: Tensor) -> dict[str, Tensor]:
-        if parameter not in self.state:
+        if not self.state[parameter]:
             self.state[parameter] = {
                 "step": torch.zeros((), dtype=torch.float32, device=parameter.device),
                 "exp_avg": torch.zeros_like(parameter),
