@@ -12,7 +12,7 @@ from gradapt.transport import Exact, PowerMetric, Problem, solve, transport
 from gradapt.transport.problem.certificate import certify
 from gradapt.transport.problem.feasible import transform_bound
 from gradapt.transport.problem.moved_table import MovedTable
-from gradapt.transport.solvers import column_generation
+from gradapt.transport.solvers import column_generation, pricing
 from gradapt.transport.solvers import exact as exact_module
 
 torch = pytest.importorskip("torch")
@@ -136,7 +136,7 @@ def test_without_numba_scipy_takes_over(monkeypatch: pytest.MonkeyPatch, n: int,
         problem = problem.to_device("cpu")
     monkeypatch.setattr(exact_module, "SMALL_PAIRS", 1000)
     monkeypatch.setattr(exact_module, "has_numba", lambda: False)
-    monkeypatch.setattr(column_generation, "has_numba", lambda: False)
+    monkeypatch.setattr(pricing, "has_numba", lambda: False)
     monkeypatch.setitem(sys.modules, "ot", None)
     monkeypatch.setitem(sys.modules, "gradapt.transport.kernels.simplex_loops", None)
     plan = solve(problem, Exact())
@@ -153,7 +153,7 @@ def test_the_linear_programme_meets_ties_and_far_samples(
     problem = Problem.of(problem_of(kind, n).x0, problem_of(kind, m).x1, weights)
     reference = solve(problem, Exact()).cost
     monkeypatch.setattr(exact_module, "SMALL_PAIRS", 1000)
-    for module in (exact_module, column_generation):
+    for module in (exact_module, pricing):
         monkeypatch.setattr(module, "has_numba", lambda: False)
     plan = solve(problem.to_device("cpu"), Exact())
     assert plan.cost == pytest.approx(reference, rel=1e-9)

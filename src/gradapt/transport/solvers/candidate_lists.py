@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gradapt.transport.kernels.threads import in_threads
+from gradapt.transport.kernels.threads import THREADED, in_threads
 from gradapt.transport.problem.cost_table import BLOCK_ENTRIES, QUICK_ENTRIES, row_parts
 from gradapt.transport.problem.near_table import NearTable
 
@@ -29,8 +29,8 @@ LIST_CAPACITY = 64
 _LOOK_EACH = 64
 # Searches until a tree is asked whether it pays.
 _TRIED = 1000
-# Costs from which a second core is worth its start.
-_THREADED = 200_000
+# Bids between two looks at the clock and at Ctrl-C.
+_SLICE = 100_000
 
 
 @dataclass(eq=False)
@@ -124,7 +124,7 @@ class BlockCosts:
                 some = mine[part]
                 fill_lists(self.block(some), self.factor, np.arange(len(some)), some, prices, lists)
 
-        in_threads(work, len(rows), small=not self.quick or len(rows) * m < _THREADED)
+        in_threads(work, len(rows), small=not self.quick or len(rows) * m < THREADED)
 
     def dense(self, row: int) -> Float:
         return np.asarray(self.factor * self.block(np.array([row]))[0].astype(np.float64))
@@ -176,15 +176,15 @@ class TreeCosts:
         """Prices fell: look at all of them before the next search."""
         self._since = np.inf
 
-    def bid(self, queue: NDArray[np.int32], counts: Index, into: tuple[Any, ...], eps: float, limit: int) -> int:
-        """Auction with searches in between; ends early where they do not pay. Returns how many rows are left."""
+    def bid(self, queue: NDArray[np.int32], counts: Index, into: tuple[Any, ...], eps: float) -> int:
+        """Some bids with searches in between; fewer where they do not pay. Returns how many rows are left."""
         from gradapt.transport.kernels.tree_loops import bid_near  # numba is slow to import
 
         tree, patience = self.table.columns, max(1, self.shape[1] // _LOOK_EACH)
         wanted, budget = max(1, into[0].shape[1] // 2), tree.most_looks
         state = np.array([counts[0], counts[1], 0, 0, tree.searches, tree.looks], np.int64)
         tree.look(into[4])
-        arguments: Any = (queue, state, *into, eps, limit, self.table.first, *tree.arrays, wanted, patience, budget)
+        arguments: Any = (queue, state, *into, eps, _SLICE, self.table.first, *tree.arrays, wanted, patience, budget)
         left = bid_near(*arguments)
         counts[:2], counts[3] = state[:2], counts[3] + state[3]
         tree.searches, tree.looks = int(state[4]), int(state[5])
@@ -210,4 +210,4 @@ def fill_lists(
         )  # fmt: skip
 
     # Threads only where the rows cost more than starting them.
-    in_threads(part, len(sources), small=len(sources) * matrix.shape[1] < _THREADED)
+    in_threads(part, len(sources), small=len(sources) * matrix.shape[1] < THREADED)

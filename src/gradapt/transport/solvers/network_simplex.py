@@ -37,7 +37,7 @@ _DUST = 1e-13
 # Times that costs may be cut off above those that the plan uses.
 _MOST_SHARPENINGS = 4
 # Looks at each candidate in the search for shortest paths, at most: ties take many, and pivots take over.
-_LOOKS_EACH = 20
+_LOOKS_EACH = 60
 # A pass over all pairs takes those that violate by this share of the worst of the pass before.
 _WORST_SHARE = 0.01
 
