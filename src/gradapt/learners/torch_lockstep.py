@@ -133,9 +133,7 @@ class Lockstep:
         self.members: list[_Member] = []
         self._desk: Desk | None = None
         length, drops = int(recipe.batch_size or 0), any(isinstance(layer, nn.Dropout) for layer in module.modules())
-        self._drawing = Draws(
-            lambda sizes: self.stack.noises(sizes, length), capture=self.steps.capture and drops
-        )
+        self._drawing = Draws(lambda sizes: self.stack.noises(sizes, length), capture=self.steps.capture and drops)
 
     @property
     def room(self) -> int:
