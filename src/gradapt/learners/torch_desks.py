@@ -87,7 +87,6 @@ class Desk:
 
     def put_down(self, slot: int, samples: Interpolated) -> None:
         """The samples of a training, in the order that `Epoch.places` counts them."""
-        n_bytes = self.slots * len(samples) * self.stack.n_inputs * self.batches.samples.element_size()
         if self.forms_at_once:
             x0, x1 = (x.flatten(1).contiguous() for x in (samples.x0, samples.x1))
             # Kept, so that the addresses stay theirs.
@@ -96,6 +95,7 @@ class Desk:
                 own[slot] = x.data_ptr()
             self._positions[slot] = samples.position
             return
+        n_bytes = self.slots * len(samples) * self.stack.n_inputs * self.batches.samples.element_size()
         if n_bytes > _HELD_BYTES:
             self._samples[slot] = samples
             return
