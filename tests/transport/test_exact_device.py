@@ -46,6 +46,24 @@ def test_same_optimum_as_on_the_processor(kind: str, n: int) -> None:
     assert sorted(solution.cols) == list(range(n))
 
 
+@pytest.mark.parametrize("kind", ["plain", "relu", "copies", "far"])
+def test_costs_of_candidates_may_be_read_from_those_that_are_held(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where there are many features; the certificate forms those of the plan from the samples."""
+    problem = problem_of(kind, 300).to_device("cpu")
+    rows, cols = np.arange(300), np.arange(300)[::-1].copy()
+    formed = problem.held().pairs(rows, cols)
+    monkeypatch.setattr("gradapt.transport.problem.cost_table.HELD_VALUES", 0)
+    held = problem.held()
+    assert np.array_equal(held.pairs(rows, cols), held.matrix[rows, cols].numpy())
+    assert held.pairs(rows, cols) == pytest.approx(formed, rel=1e-9)
+    assert held.pair_rounding.rows is not None
+    problem.forget()
+    plan, reference = solve(problem, Exact()), solve(problem_of(kind, 300), Exact(device="cpu"))
+    assert plan.cost == pytest.approx(reference.cost, rel=1e-9)
+    assert plan.certificate is not None
+    assert plan.certificate.proves_optimal(), plan.certificate
+
+
 @pytest.mark.parametrize("kind", ["plain", "relu", "copies", "constant", "far", "outliers"])
 @pytest.mark.parametrize(("n", "m"), [(1, 5), (30, 20), (150, 400), (400, 100)])
 @pytest.mark.parametrize("weighted", [False, True])

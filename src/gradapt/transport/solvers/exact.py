@@ -46,7 +46,7 @@ _NEAR_FROM = 5000
 # Pairs for which the simplex may take over when the auction meets ties.
 _RESCUE_PAIRS = 2 * 10**8
 # Entropic potentials to start from: in units of the mean cost, and sweeps at the last level.
-_EPSILON, _LAST_SWEEPS = 2e-4, 100
+_EPSILON, _LAST_SWEEPS = 2e-4, 50
 
 
 @dataclass(frozen=True)
