@@ -30,7 +30,7 @@ Index = NDArray[np.int64]
 Progress = Callable[[str, float], None]
 
 # Candidate pairs for each row and column at first, and added in each round of pricing.
-CANDIDATES, _MORE_CANDIDATES = 8, 4
+CANDIDATES, _MORE_CANDIDATES = 6, 4
 _MOST_CANDIDATES, _MOST_ROUNDS = 64, 100
 # Rounds of pricing by trees before a pass over all pairs.
 _TREE_ROUNDS = 4
