@@ -12,6 +12,12 @@ from gradapt.transport.kernels import threads
 from gradapt.transport.kernels.threads import in_threads
 
 
+@pytest.fixture(autouse=True)
+def not_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another test may have made this thread one that works alone."""
+    monkeypatch.setattr(threads._thread, "serial", False, raising=False)
+
+
 @pytest.fixture(params=[1, 2, 5])
 def cores(request, monkeypatch: pytest.MonkeyPatch) -> int:
     monkeypatch.setenv("NUMBA_NUM_THREADS", str(request.param))
