@@ -27,6 +27,8 @@ from typing import Any
 import numpy as np
 
 Record = dict[str, Any]
+# Scripts beside this one that are parts of it.
+_OTHERS = {"corpus": ["--sizes", "1000,3000,10000"], "peers": [], "hostile": []}
 
 
 def mixture(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -371,7 +373,7 @@ def show(results: Record) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parts = ["cpu", "conv", "large", "refined", "million", "gpu", "gpu-unequal", "gpu-million"]
+    parts = [*_OTHERS, "cpu", "conv", "large", "refined", "million", "gpu", "gpu-unequal", "gpu-million"]
     parser.add_argument("--part", action="append", choices=parts)
     parser.add_argument("--sizes", default="1000,2000,5000,10000", help="sizes of the comparison with POT")
     parser.add_argument("--out", type=Path, default=Path("benchmark-transport"))
@@ -381,8 +383,14 @@ def main() -> None:
         name, *arguments = json.loads(options.cell)
         print(json.dumps(globals()[name](*arguments)))
         return
-    parts = options.part or ["cpu", "conv", "large", "refined", "million"]
+    parts = options.part or [*_OTHERS, "cpu", "conv", "large", "refined", "million"]
     options.out.mkdir(parents=True, exist_ok=True)
+    for name, arguments in _OTHERS.items():
+        if name in parts:
+            script = Path(__file__).with_name(f"transport_{name}.py")
+            subprocess.run([sys.executable, script, *arguments, "--out", options.out], check=True)
+    if not set(parts) - set(_OTHERS):
+        return
     results: Record = {"versions": versions()}
     sizes = [int(size) for size in options.sizes.split(",")]
     if "cpu" in parts:
@@ -391,7 +399,7 @@ def main() -> None:
     if "conv" in parts:
         results["conv"] = in_own_process("measure_conv", 10_000)
     if "large" in parts:
-        results["large"] = [in_own_process("measure_certified", n, d) for n, d in ((50_000, 256), (100_000, 32))]
+        results["large"] = [in_own_process("measure_certified", n, d) for n, d in ((50_000, 256), (200_000, 32))]
     if "million" in parts:
         results["million"] = in_own_process("measure_million", 1_000_000, 32, 50_000)
     if "refined" in parts:

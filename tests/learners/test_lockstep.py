@@ -2,6 +2,7 @@
 
 from copy import deepcopy
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import torch
 from torch import nn
 
 from gradapt.domains import Interpolated
+from gradapt.learners.torch_adam import FusedAdam
 from gradapt.learners.torch_lessons import Lesson
 from gradapt.learners.torch_lockstep import Lockstep, can_stack, fitting_slots
 from gradapt.learners.torch_pool import TrainerPool
@@ -92,6 +94,16 @@ def test_together_is_alone(dtype, most, weighted, soft, slots, held, monkeypatch
         assert largest_difference(module, trained) > 1e-2
 
 
+def test_together_is_alone_with_the_optimiser_of_a_gpu():
+    recipe = replace(RECIPE, optimiser=partial(FusedAdam, lr=3e-3, weight_decay=1e-3))
+    modules = [network(10 + number) for number in range(len(SIZES))]
+    lessons = [lesson(number, n) for number, n in enumerate(SIZES)]
+    assert can_stack(modules[0], recipe, (6,))
+    for module, own, trained in zip(modules, lessons, together(modules, lessons, recipe, slots=3), strict=True):
+        assert largest_difference(alone(module, own, recipe)[0], trained) < 1e-5
+        assert largest_difference(alone(module, own)[0], trained) < 1e-5
+
+
 def test_each_stops_early_by_itself():
     """A high learning rate overfits some of the trainings before others."""
     recipe = Recipe(epochs=30, batch_size=16, optimiser=Adam(3e-2, 0.0), early_stopping=EarlyStopping(2, 0.25))
@@ -163,13 +175,12 @@ def test_trainings_that_cannot_be_stacked_are_what_they_are_alone():
         assert largest_difference(expected[number], module) == 0
 
 
-@pytest.mark.parametrize("stacks_first", [False, True])
-def test_the_order_of_alone_and_together_changes_nothing_else(stacks_first):
+def test_those_that_train_alone_come_first_and_change_nothing_else():
     pool, sharp = TrainerPool(), replace(RECIPE, rho=0.05)
     expected = [task() for recipe in (sharp, RECIPE) for task in learn_in_turns(pool, recipe, range(2))]
     tasks = [task for recipe in (sharp, RECIPE) for task in learn_in_turns(pool, recipe, range(2))]
-    found = list(pool.together(tasks, stacks_first=stacks_first))
-    assert [number // 2 for number, *_ in found] == ([1, 1, 0, 0] if stacks_first else [0, 0, 1, 1])
+    found = list(pool.together(tasks))
+    assert [number // 2 for number, *_ in found] == [0, 0, 1, 1]
     for number, module, error in found:
         assert error is None
         assert largest_difference(expected[number], module) < 1e-4

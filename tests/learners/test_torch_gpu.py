@@ -1,6 +1,7 @@
 """The GPU agrees with the CPU, and the captured step with the plain one. Run where there is a GPU."""
 
 import gc
+import weakref
 from copy import deepcopy
 from dataclasses import replace
 
@@ -8,6 +9,8 @@ import numpy as np
 import pytest
 import torch
 
+from gradapt.domains import Interpolated
+from gradapt.learners.torch_draws import Draws
 from gradapt.learners.torch_lessons import Lesson
 from gradapt.learners.torch_lockstep import Lockstep
 from gradapt.learners.torch_samples import Stored, logits
@@ -159,6 +162,54 @@ def test_lockstep_is_one_by_one(n_features, dropout, capture):
         for name, value in alone(module, own).state_dict().items():
             difference = (value - found.state_dict()[name]).abs().max()
             assert float(difference / value.abs().max().clamp_min(1e-12)) < 1e-3, name
+
+
+def test_rows_between_two_clouds_in_lockstep(precision):
+    """Samples on a geodesic, more batches than those before had, and a slot that changes hands."""
+    precision("highest")
+    modules, lessons = heads(2048, 0.5)
+    rng = np.random.default_rng(5)
+    for number, own in enumerate(lessons):
+        x, n = own.samples.values, len(own.samples)
+        rows, cols = (rng.integers(0, n, n) for _ in range(2))
+        between = Interpolated.of(x, x.flip(0) + 1.0, rows, cols, (0.0, 0.3, 0.8)[number % 3])
+        lessons[number] = replace(own, samples=between)
+    order = np.argsort([len(own.rows) for own in lessons])
+    modules, lessons = [modules[i] for i in order], [lessons[i] for i in order]
+    for module, own, found in zip(modules, lessons, in_lockstep(modules, lessons), strict=True):
+        for name, value in alone(module, own).state_dict().items():
+            difference = (value - found.state_dict()[name]).abs().max()
+            assert float(difference / value.abs().max().clamp_min(1e-12)) < 1e-3, name
+
+
+def test_a_slot_that_nobody_has_keeps_no_samples():
+    modules, lessons = heads(20, 0.0)
+    lockstep = Lockstep(modules[0], RECIPE, 3)
+    for module, own in zip(modules[:3], lessons[:3], strict=True):
+        lockstep.begin(module, own)
+    kept = weakref.ref(lessons[2].samples.values)
+    del own
+    lessons.clear()
+    lockstep.clear()
+    gc.collect()
+    assert kept() is None
+    assert lockstep.room == 3
+
+
+def test_captured_draws_are_those_that_are_drawn_one_by_one():
+    def draw(sizes):
+        return [torch.nn.functional.dropout(torch.ones(size, 8, device="cuda"), 0.5) for size in sizes]
+
+    draws, sizes = Draws(draw, capture=True), (128, 128, 40)
+    for seed in (1, 2, 3, 1):
+        torch.manual_seed(seed)
+        expected = [draw(sizes), draw(sizes)]
+        state = torch.cuda.get_rng_state()
+        torch.manual_seed(seed)
+        for own in expected:
+            found = draws(sizes)
+            assert all(torch.equal(one, other) for one, other in zip(found, own, strict=True))
+        assert torch.equal(torch.cuda.get_rng_state(), state)
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -358,6 +359,40 @@ def test_cells_that_run_together_have_the_numbers_of_cells_that_run_alone(data, 
         # One sample of 300 may change sides by rounding.
         assert found[cell]["transductive_last"] == pytest.approx(expected[cell]["transductive_last"], abs=0.4), cell
     assert len({result["transductive_last"] for result in expected.values()}) > 3
+
+
+def test_which_cells_train_heads():
+    """Their trainings are stacked; those of whole networks come before or after them. A table has no encoder."""
+
+    def heads(table):
+        bench = Bench(table, "reference", 0, CPU)
+        return {cell.method for cell in table_cells(table, given=[1], generated=[0, 1]) if bench.trains_head(cell)}
+
+    assert heads("rotated-mnist") == {"goat", "frozen-gst", "label-transport"}
+    assert heads("covtype") == {"goat", "frozen-gst", "label-transport", "gst"}
+    near = Cell("covtype", "reference", 0, 0, "nearest-neighbour")
+    assert not Bench("covtype", "reference", 0, CPU).trains_head(near)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_both_orders_give_an_outcome_for_each_cell(data, tmp_path, seed):
+    cells = [
+        replace(cell, seed=seed) for cell in table_cells("covtype", seeds=1, given=[0], generated=[0], n_samples=60)
+    ]
+    finished = launch(cells, CellWork("cpu"), Store(tmp_path / "s.sqlite"), together=True)
+    assert finished.n_run == len(cells)
+
+
+def test_the_command_that_starts_workers_does_not_load_torch(tmp_path):
+    """It takes seconds; a worker loads it itself. Where it is missing, the command says so at once."""
+    code = f"""
+import sys
+from gradapt.paper import Launch, Options, run, run_tables
+run.run_cells = lambda cells, store, **more: print("torch" in sys.modules) or sys.exit()
+run_tables(["covtype"], Options(given=[0]), launch=Launch(store={str(tmp_path / "s.sqlite")!r}))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.split()[-1] == "False", done.stderr
 
 
 def test_a_cell_that_fails_does_not_hold_up_those_it_runs_with(data, tmp_path, monkeypatch):

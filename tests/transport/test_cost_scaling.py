@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from gradapt.transport import Exact, Problem, solve
+from gradapt.transport.solvers import exact as exact_module
 from gradapt.transport.solvers import network_simplex
 from gradapt.transport.solvers.cost_scaling import scaled_flow
 
@@ -71,6 +72,37 @@ def test_potentials_may_have_to_go_far(rng) -> None:
     assert flow.sum() == pytest.approx(n, abs=1e-4 * n + 1)
 
 
+def test_what_is_left_and_the_flow_are_the_weights_to_their_last_digits(rng) -> None:
+    n, m = 300, 200
+    supply, demand = (10.0 ** (6 * rng.random(size)) for size in (n, m))
+    supply, demand = supply / supply.sum(), demand / demand.sum()
+    flow, left = np.zeros(n * m), (supply.copy(), demand.copy())
+    costs = all_arcs(rng.random((n, m)))
+    scaled_flow(*costs, flow, (np.zeros(n), np.zeros(m)), left, 1e-18)
+    sent = flow.reshape(n, m)
+    assert np.abs(sent.sum(axis=1) + left[0] - supply).max() < 1e-16
+    assert np.abs(sent.sum(axis=0) + left[1] - demand).max() < 1e-16
+    assert min(flow.min(), left[0].min(), left[1].min()) >= 0.0
+
+
+def test_a_tree_that_was_swept_is_not_planted_again(rng, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(network_simplex, "_SCALED_FROM", 1)
+    tree = network_simplex.TransportTree(np.full(6, 1 / 6), np.full(5, 1 / 5))
+    x0, x1 = rng.random((6, 2)), rng.random((5, 2))
+    problem = Problem.of(x0, x1)
+    table, (rows, cols) = problem.table(apart=True), np.divmod(np.arange(30), 5)
+    tree.add(rows, cols, table.pairs(rows, cols))
+    tree.begin(np.zeros(6), np.zeros(5))
+    tree.improve()
+    assert tree.sweep(table)
+    tree.add(rows, cols, table.pairs(rows, cols))
+    tree.improve()
+    found = tree.entries()
+    assert found[2] @ problem.pair_costs(*found[:2]) == pytest.approx(
+        solve(problem, Exact(device="cpu")).cost, rel=1e-12
+    )
+
+
 def test_costs_of_nothing_but_zeros() -> None:
     flow, left = np.zeros(4), (np.ones(2), np.ones(2))
     scaled_flow(*all_arcs(np.zeros((2, 2))), flow, (np.zeros(2), np.zeros(2)), left, 1e-15)
@@ -102,6 +134,8 @@ def test_the_simplex_finds_the_same_optimum(kind: str, often: str, rng, monkeypa
     monkeypatch.setattr(network_simplex, "_MANY", 0.0 if often == "many pairs" else np.inf)
     monkeypatch.setattr(network_simplex, "_PATIENCE", np.inf if often == "many pairs" else 0.0)
     monkeypatch.setattr(network_simplex, "_PIVOTS_AT_ONCE", 5)
+    # So few pairs to begin with that pricing finds more.
+    monkeypatch.setattr(exact_module, "CANDIDATES", 1)
     plan = solve(problem, Exact(device="cpu"))
     assert plan.cost == pytest.approx(reference.cost, rel=1e-12)
     assert plan.certificate.proves_optimal(), plan.certificate

@@ -12,7 +12,7 @@ from gradapt.transport import Exact, PowerMetric, Problem, solve, transport
 from gradapt.transport.problem.certificate import certify
 from gradapt.transport.problem.feasible import transform_bound
 from gradapt.transport.problem.moved_table import MovedTable
-from gradapt.transport.solvers import column_generation
+from gradapt.transport.solvers import column_generation, pricing
 from gradapt.transport.solvers import exact as exact_module
 
 torch = pytest.importorskip("torch")
@@ -44,6 +44,24 @@ def test_same_optimum_as_on_the_processor(kind: str, n: int) -> None:
     assert certificate.primal == pytest.approx(reference.cost, rel=1e-9)
     assert certificate.proves_optimal(), certificate
     assert sorted(solution.cols) == list(range(n))
+
+
+@pytest.mark.parametrize("kind", ["plain", "relu", "copies", "far"])
+def test_costs_of_candidates_may_be_read_from_those_that_are_held(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where there are many features; the certificate forms those of the plan from the samples."""
+    problem = problem_of(kind, 300).to_device("cpu")
+    rows, cols = np.arange(300), np.arange(300)[::-1].copy()
+    formed = problem.held().pairs(rows, cols)
+    monkeypatch.setattr("gradapt.transport.problem.cost_table.HELD_VALUES", 0)
+    held = problem.held()
+    assert np.array_equal(held.pairs(rows, cols), held.matrix[rows, cols].numpy())
+    assert held.pairs(rows, cols) == pytest.approx(formed, rel=1e-9)
+    assert held.pair_rounding.rows is not None
+    problem.forget()
+    plan, reference = solve(problem, Exact()), solve(problem_of(kind, 300), Exact(device="cpu"))
+    assert plan.cost == pytest.approx(reference.cost, rel=1e-9)
+    assert plan.certificate is not None
+    assert plan.certificate.proves_optimal(), plan.certificate
 
 
 @pytest.mark.parametrize("kind", ["plain", "relu", "copies", "constant", "far", "outliers"])
@@ -136,7 +154,7 @@ def test_without_numba_scipy_takes_over(monkeypatch: pytest.MonkeyPatch, n: int,
         problem = problem.to_device("cpu")
     monkeypatch.setattr(exact_module, "SMALL_PAIRS", 1000)
     monkeypatch.setattr(exact_module, "has_numba", lambda: False)
-    monkeypatch.setattr(column_generation, "has_numba", lambda: False)
+    monkeypatch.setattr(pricing, "has_numba", lambda: False)
     monkeypatch.setitem(sys.modules, "ot", None)
     monkeypatch.setitem(sys.modules, "gradapt.transport.kernels.simplex_loops", None)
     plan = solve(problem, Exact())
@@ -153,7 +171,7 @@ def test_the_linear_programme_meets_ties_and_far_samples(
     problem = Problem.of(problem_of(kind, n).x0, problem_of(kind, m).x1, weights)
     reference = solve(problem, Exact()).cost
     monkeypatch.setattr(exact_module, "SMALL_PAIRS", 1000)
-    for module in (exact_module, column_generation):
+    for module in (exact_module, pricing):
         monkeypatch.setattr(module, "has_numba", lambda: False)
     plan = solve(problem.to_device("cpu"), Exact())
     assert plan.cost == pytest.approx(reference, rel=1e-9)

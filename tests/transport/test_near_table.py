@@ -11,7 +11,7 @@ from gradapt.transport.problem.near_table import NearTable, SampleTree
 from gradapt.transport.problem.squared_distances import SquaredDistances
 from gradapt.transport.solvers import exact
 from gradapt.transport.solvers.candidate_lists import CandidateLists, TreeCosts
-from gradapt.transport.solvers.column_generation import least_pairs, tighten
+from gradapt.transport.solvers.pricing import least_pairs, tighten
 
 PRICES = ["none", "random", "steep", "with a far one"]
 

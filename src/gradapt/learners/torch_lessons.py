@@ -54,11 +54,18 @@ class Lesson:
         order = torch.Generator().manual_seed(self.seed)
         stopper = Stopper.of(rule, len(self.rows), order, self.samples.device)
         for epoch in range(1, self.epochs + 1):
-            yield stopper.shuffled(order).to(self.samples.device)
+            yield _sent(stopper.shuffled(order), self.samples.device)
             if stopper.should_stop(module, self.samples, self.rows, self.labels, self.weights):
                 return epoch
         stopper.restore(module)
         return self.epochs
+
+
+def _sent(values: Tensor, device: torch.device) -> Tensor:
+    """The values on the device; on a GPU whatever was asked of it before may still be under way."""
+    if device.type != "cuda":
+        return values.to(device)
+    return values.pin_memory().to(device, non_blocking=True)
 
 
 def batches_of(n: int, size: int | None) -> list[slice]:

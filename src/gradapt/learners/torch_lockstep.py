@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from copy import deepcopy
 from dataclasses import dataclass
 from math import prod
@@ -12,10 +12,11 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from gradapt.learners.torch_desks import Desk, Epoch
+from gradapt.learners.torch_draws import Draws
 from gradapt.learners.torch_lessons import Lesson, batches_of
 from gradapt.learners.torch_samples import dtype_of
 from gradapt.learners.torch_stacks import Batches, Stack, plain_layers
-from gradapt.learners.torch_steps import Steps, random_state, set_random_state
+from gradapt.learners.torch_steps import Steps, is_adam, random_state, set_random_state
 from gradapt.learners.torch_training import Recipe, seeded
 
 __all__ = ["Lockstep", "can_stack", "fitting_slots"]
@@ -35,7 +36,7 @@ def can_stack(module: nn.Module, recipe: Recipe, sample_shape: tuple[int, ...]) 
     plain = recipe.rho == 0 and recipe.mixup is None and (recipe.batch_size or 0) > 1
     flattened = any(isinstance(layer, nn.Flatten) for layer in module.modules())
     vectors = _n_inputs(module) == prod(sample_shape) and (flattened or len(sample_shape) == 1)
-    return plain and vectors and isinstance(recipe.optimiser(list(module.parameters())), torch.optim.Adam)
+    return plain and vectors and is_adam(recipe.optimiser(list(module.parameters())))
 
 
 def fitting_slots(module: nn.Module, recipe: Recipe, wanted: int) -> int:
@@ -74,8 +75,13 @@ class _StackedSteps(Steps):
     """Steps of the first slots together; the optimiser has a state for each slot."""
 
     module: Stack
+    # Puts the inputs of so many slots together, where that belongs to the step.
+    serve: Callable[[int], None] | None = None
 
     def update(self, *inputs: Tensor | None) -> None:
+        if self.serve is not None:
+            with torch.no_grad():
+                self.serve(len(inputs[0]))  # type: ignore[arg-type]
         gradients = torch.autograd.grad(self.loss(*inputs), self.module.leaves(len(inputs[0])))  # type: ignore[arg-type]
         self.module.hand_out(gradients)
         self.optimiser.step()
@@ -126,6 +132,8 @@ class Lockstep:
         self.steps = _StackedSteps(self.stack, self._loss, recipe.optimiser, capture=capture)
         self.members: list[_Member] = []
         self._desk: Desk | None = None
+        length, drops = int(recipe.batch_size or 0), any(isinstance(layer, nn.Dropout) for layer in module.modules())
+        self._drawing = Draws(lambda sizes: self.stack.noises(sizes, length), capture=self.steps.capture and drops)
 
     @property
     def room(self) -> int:
@@ -153,20 +161,33 @@ class Lockstep:
                     self._free(slot)
         return done
 
+    def clear(self) -> None:
+        """Leave all trainings that have begun."""
+        self.members.clear()
+        for slot in range(self.stack.slots if self._desk is not None else 0):
+            self.desk.clear(slot)
+
     def _take(self, n_steps: int) -> None:
         """Steps of every member."""
-        width = self._width(len(self.members))
+        desk, members = self.desk, len(self.members)
+        width = self._width(members)
+        inputs = desk.first(width).tensors()
         for _ in range(n_steps):
-            self.steps.take(*self.desk.serve(len(self.members), width).tensors())
+            if self.steps.serve is None:
+                desk.serve(members, width)
+            self.steps.take(*inputs)
         for member in self.members:
             member.left -= n_steps
 
     def _next_epoch(self, slot: int) -> nn.Module | None:
         """Lay out the next epoch of a training; its network where there is none."""
-        member = self.members[slot]
-        self.stack.unload(slot, self.module)
+        member, watched = self.members[slot], self.recipe.early_stopping is not None
+        if watched:
+            self.stack.unload(slot, self.module)
         places = next(member.passes, None)
         if places is None:
+            if not watched:
+                self.stack.unload(slot, self.module)
             return deepcopy(self.module)
         self._lay_out(slot, places)
         return None
@@ -177,6 +198,7 @@ class Lockstep:
             self.members[slot] = last
             self.steps.move(len(self.members), slot)
             self.desk.move(len(self.members), slot)
+        self.desk.clear(len(self.members))
 
     def _lay_out(self, slot: int, places: Tensor, *, first: bool = False) -> None:
         """The batches of an epoch, for the slot to read."""
@@ -197,9 +219,14 @@ class Lockstep:
             sizes,
         )
         if self._desk is None:
-            self._desk = Desk(self.stack, epoch)
+            self._desk = desk = Desk(self.stack, epoch)
+            if desk.forms_at_once:
+                self.steps.serve, self.steps.beside = lambda width: desk.serve(width, width), (desk.next,)
         if first:
             self.desk.put_down(slot, lesson.samples.select(lesson.rows))
+        if self.desk.capacity < len(parts):
+            # Captured steps read what is about to be replaced.
+            self.steps.forget()
         self.desk.lay_out(slot, epoch)
         member.left = len(parts)
 
@@ -222,7 +249,7 @@ class Lockstep:
         with seeded(member.lesson.seed, device):
             if member.drawn is not None:
                 set_random_state(device, member.drawn)
-            noises = self.stack.noises(sizes, int(self.recipe.batch_size or 0))
+            noises = self._drawing(tuple(sizes))
             member.drawn = random_state(device)
         return noises
 

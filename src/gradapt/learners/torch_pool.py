@@ -99,7 +99,7 @@ class TrainerPool:
         return samples.select(torch.arange(len(samples), device=samples.device))
 
     def together(
-        self, tasks: Sequence[Callable[[], Any]], most: int | None = None, *, stacks_first: bool = False
+        self, tasks: Sequence[Callable[[], Any]], most: int | None = None
     ) -> Iterator[tuple[int, Any, BaseException | None]]:
         """Run functions in turns, their trainings in lockstep; number, result and exception of each as they end.
 
@@ -110,11 +110,8 @@ class TrainerPool:
         tasks : sequence of callable
         most : int, optional
             Functions under way at a time, at most.
-        stacks_first : bool
-            Whether trainings in lockstep come before those that each go alone. Either order gives the same networks;
-            processes that share a GPU use more of it where one does the first while another does the second.
         """
-        company = _Company(self, min(len(tasks), most or len(tasks)), stacks_first=stacks_first)
+        company = _Company(self, min(len(tasks), most or len(tasks)))
         self._company = company
         try:
             yield from company.turns.run(tasks, most)
@@ -129,8 +126,8 @@ class TrainerPool:
 class _Company:
     """Serves the trainings of functions that run in turns."""
 
-    def __init__(self, pool: TrainerPool, size: int, *, stacks_first: bool) -> None:
-        self.pool, self.size, self.stacks_first = pool, size, stacks_first
+    def __init__(self, pool: TrainerPool, size: int) -> None:
+        self.pool, self.size = pool, size
         self.turns: Turns[_Training, nn.Module] = Turns(self._serve)
         self.alone: list[_Training] = []
         self.queues: dict[Hashable, list[_Training]] = {}
@@ -143,7 +140,7 @@ class _Company:
                 self.queues.setdefault(training.kind, []).append(training)
             else:
                 self.alone.append(training)
-        if self.alone and not (self.stacks_first and any(map(self._n_open, self.queues))):
+        if self.alone:
             alone, self.alone = self.alone, []
             return [(training, self.pool.trained_alone(training)) for training in alone]
         kind = max(self.queues, key=self._n_open)
@@ -166,7 +163,7 @@ class _Company:
                 lambda: Lockstep(first.module, first.recipe, fitting_slots(first.module, first.recipe, self.size)),
             )
             # Whatever another company left behind when it broke off.
-            own.members.clear()
+            own.clear()
             self.locksteps[kind] = own
         return self.locksteps[kind]
 

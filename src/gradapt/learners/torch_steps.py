@@ -6,18 +6,34 @@ import gc
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from gradapt.errors import InputError, one_line
+from gradapt.learners.torch_adam import FusedAdam
 
-__all__ = ["OptimiserFactory", "Steps", "random_state", "set_random_state"]
+__all__ = ["Optimiser", "OptimiserFactory", "Steps", "is_adam", "random_state", "set_random_state"]
 
-OptimiserFactory = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
-# Weights, state of the optimiser for each parameter, state of the random numbers.
-_Saved = tuple[dict[str, Tensor], list[dict[str, Tensor]], Tensor]
+
+class Optimiser(Protocol):
+    """What steps need of an optimiser: any of torch's, or one like them."""
+
+    param_groups: list[dict[str, Any]]
+
+    @property
+    def state(self) -> Any:
+        """Tensors of each parameter."""
+
+    def zero_grad(self, set_to_none: bool = True) -> None: ...
+
+    def step(self) -> Any: ...
+
+
+OptimiserFactory = Callable[[Iterable[nn.Parameter]], Optimiser]
+# Weights, state of the optimiser for each parameter, other tensors, state of the random numbers.
+_Saved = tuple[dict[str, Tensor], list[dict[str, Tensor]], list[Tensor], Tensor]
 
 _LOG = logging.getLogger("gradapt")
 # Captured steps kept at a time; each batch size has its own.
@@ -70,12 +86,14 @@ class Steps:
         can_capture = all(group.get("capturable", False) for group in self.optimiser.param_groups)
         self.capture = self.device.type == "cuda" and can_capture if capture is None else capture
         self._graphs: dict[tuple[Any, ...], _CapturedStep] = {}
+        # Other tensors that a step changes: they are put back when it was taken only to be captured.
+        self.beside: tuple[Tensor, ...] = ()
 
     def begin(self) -> None:
         """A new optimiser, before a training."""
         if self._fresh:
             self._fresh = False
-        elif isinstance(self.optimiser, torch.optim.Adam):
+        elif is_adam(self.optimiser):
             # Adam begins with zeros everywhere; captured steps keep pointing to these tensors.
             for state in self.optimiser.state.values():
                 for value in state.values():
@@ -97,6 +115,13 @@ class Steps:
             self.take_eagerly(*inputs)
         else:
             step.replay(inputs)
+
+    def forget(self) -> None:
+        """Let go of the captured steps, before something that they read is replaced."""
+        if self._graphs:
+            # Some of them may still be at work.
+            torch.cuda.synchronize(self.device)
+            self._graphs.clear()
 
     def _captured(self, key: tuple[Any, ...], inputs: tuple[Tensor | None, ...]) -> _CapturedStep | None:
         """The step of a key, kept; None where it cannot be captured, such as a module that looks at its values."""
@@ -203,6 +228,11 @@ class _CapturedStep:
         self.graph.replay()
 
 
+def is_adam(optimiser: Optimiser) -> bool:
+    """Whether an optimiser begins with zeros everywhere and keeps a state for each parameter, as Adam does."""
+    return isinstance(optimiser, torch.optim.Adam | FusedAdam)
+
+
 def random_state(device: torch.device) -> Tensor:
     """State of the random numbers that a device draws."""
     return torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
@@ -222,7 +252,7 @@ def _snapshot(steps: Steps) -> _Saved:
         {key: value.clone() for key, value in steps.optimiser.state[p].items()} if p in steps.optimiser.state else {}
         for p in steps.parameters
     ]
-    return weights, states, random_state(steps.device)
+    return weights, states, [value.clone() for value in steps.beside], random_state(steps.device)
 
 
 @torch.no_grad()
@@ -231,8 +261,10 @@ def _put_back(steps: Steps, saved: _Saved) -> None:
 
     Dropout goes on as if nothing had been drawn, so that a training does not depend on what was captured before it.
     """
-    weights, states, drawn = saved
+    weights, states, others, drawn = saved
     set_random_state(steps.device, drawn)
+    for value, before in zip(steps.beside, others, strict=True):
+        value.copy_(before)
     for name, value in steps.module.state_dict().items():
         value.copy_(weights[name])
     for parameter, state in zip(steps.parameters, states, strict=True):

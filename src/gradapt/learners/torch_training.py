@@ -6,17 +6,17 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import isfinite
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from gradapt.errors import InputError
+from gradapt.learners.torch_adam import FusedAdam
 from gradapt.learners.torch_lessons import Lesson, batches_of
 from gradapt.learners.torch_mixup import mixed
 from gradapt.learners.torch_samples import Samples, dtype_of
-from gradapt.learners.torch_steps import OptimiserFactory, Steps
+from gradapt.learners.torch_steps import Optimiser, OptimiserFactory, Steps
 from gradapt.learners.torch_stopping import EarlyStopping, loss_of
 from gradapt.seeds import derive_seed
 
@@ -34,11 +34,11 @@ class Adam:
     lr: float = 1e-4
     weight_decay: float = 1e-4
 
-    def __call__(self, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+    def __call__(self, parameters: Iterable[nn.Parameter]) -> Optimiser:
         parameters = list(parameters)
-        on_cuda = bool(parameters) and parameters[0].is_cuda
-        options: dict[str, Any] = {"fused": True, "capturable": True} if on_cuda else {}
-        return torch.optim.Adam(parameters, lr=self.lr, weight_decay=self.weight_decay, **options)
+        if parameters and parameters[0].is_cuda:
+            return FusedAdam(parameters, self.lr, self.weight_decay)
+        return torch.optim.Adam(parameters, lr=self.lr, weight_decay=self.weight_decay)
 
 
 @dataclass(frozen=True)

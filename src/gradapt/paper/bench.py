@@ -21,6 +21,7 @@ from gradapt.learners.torch_learner import TorchLearner
 from gradapt.learners.torch_pool import TrainerPool
 from gradapt.methods import GOAT, Adaptation, CarriedLabels, GradualSelfTraining, Method, OnStep
 from gradapt.methods.pretrained_encoder import PretrainedEncoder
+from gradapt.networks import INPUT
 from gradapt.paper.cells import Cell
 from gradapt.paper.configurations import estimator_of, is_network, method_of
 from gradapt.paper.frontier import FrontierRun
@@ -168,6 +169,14 @@ class Bench:
         if key not in self._networks:
             self._networks[key] = method.prepare(network, sequence)
         return self._networks[key], method.method
+
+    def trains_head(self, cell: Cell) -> bool:
+        """Whether a cell leaves the encoder as it is, or has none: its trainings can be stacked with others'."""
+        if cell.study == FRONTIER or not is_network(cell):
+            return False
+        method = method_of(cell, self.settings)
+        inner = method.method if isinstance(method, PretrainedEncoder) else method
+        return _freezes(inner) or (self.settings.encoder == INPUT and isinstance(inner, GradualSelfTraining))
 
     def adapt(self, cell: Cell, learner: Learner, method: Method, on_step: OnStep | None = None) -> Adaptation:
         """Run the method of a cell on what the bench shares."""

@@ -155,6 +155,8 @@ class CellWork:
             del scratch[name]
         pool = scratch.setdefault(own, TrainerPool())
         bench = Bench(table, preset, seed, pick_device(self.device), n_samples, pool, study, jobs=self.sharing)
+        # Before the source model is trained: its captured steps serve the cells too.
+        _set_precision(bench)
         bench.prepare(cells)
         return bench
 
@@ -163,23 +165,26 @@ class CellWork:
         import torch
 
         place = shared.device
-        torch.set_float32_matmul_precision("high" if shared.settings.tf32 else "highest")
+        _set_precision(shared)
         if place.type == "cuda":
             torch.cuda.reset_peak_memory_stats(place)
         started = time.perf_counter()
         if isinstance(task, Cell):
             result = self._attempted(shared, task)
             return _record(shared, result, time.perf_counter() - started)
-        tasks = [partial(self._attempted, shared, cell) for cell in task.tasks]
+        found = []
         # Neighbours on a device do the same work in another order, and are less in each other's way.
-        found = list(shared.trainers.together(tasks, stacks_first=shared.seed % 2 == 1))
+        for heads in (False, True) if shared.seed % 2 else (True, False):
+            cells = [cell for cell in task.tasks if shared.trains_head(cell) is heads]
+            ran = shared.trainers.together([partial(self._attempted, shared, cell) for cell in cells])
+            found += [(cells[number], result, error) for number, result, error in ran]
         # Nobody can say which of the cells that ran together took how much of the time.
-        seconds = (time.perf_counter() - started) / len(tasks)
+        seconds = (time.perf_counter() - started) / len(task.tasks)
         return [
-            Outcome(task.tasks[number], failure=Failure.of(error))
+            Outcome(cell, failure=Failure.of(error))
             if error is not None
-            else Outcome(task.tasks[number], _record(shared, result, seconds, len(tasks)))
-            for number, result, error in found
+            else Outcome(cell, _record(shared, result, seconds, len(task.tasks)))
+            for cell, result, error in found
         ]
 
     def _attempted(self, bench: Any, cell: Cell) -> dict[str, Any]:
@@ -193,6 +198,13 @@ class CellWork:
                 remedy = f"use fewer than {self.sharing} --jobs, or leave the device to this run alone"
             raise DeviceFullError(f"the memory of {bench.device} is full; {remedy}") from None
         return result
+
+
+def _set_precision(bench: Any) -> None:
+    """Products of networks as the settings of the bench say."""
+    import torch
+
+    torch.set_float32_matmul_precision("high" if bench.settings.tf32 else "highest")
 
 
 def _record(bench: Any, result: dict[str, Any], seconds: float, together: int = 1) -> Record:

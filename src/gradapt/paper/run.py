@@ -9,7 +9,7 @@ from typing import Any
 
 from gradapt.engines import Store, interruptible
 from gradapt.errors import InputError
-from gradapt.extras import need
+from gradapt.extras import has, need
 from gradapt.paper.cells import Cell
 from gradapt.paper.launch import DEFAULT_STORE, Launch, run_cells
 from gradapt.paper.layouts import TABLES, make_table
@@ -38,7 +38,9 @@ def run_tables(
 
     ``all`` stands for the four benchmarks. ``vae`` is a picture: it is always made anew, into ``output``.
     """
-    need("torch", "paper", "running the paper's tables")
+    if not has("torch"):
+        # Where it is installed it is not imported to find out: that takes seconds, and workers import it themselves.
+        need("torch", "paper", "running the paper's tables")
     unknown = [name for name in tables if name not in (*EXHIBITS, "all")]
     if unknown:
         raise InputError(f"there is no table {unknown[0]!r}; choose among {', '.join(EXHIBITS)} and all")

@@ -51,6 +51,7 @@ class CoVi:
 
     aligns_features: ClassVar[bool] = False
     aligns_scores: ClassVar[bool] = False
+    prepares_on_device: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for name in ("weight", "contrast_weight", "consensus_weight"):
@@ -110,7 +111,8 @@ def mix(x0: Tensor, x1: Tensor, share: Tensor) -> Tensor:
 
 def most_uncertain_ratio(pair: Pair, x0: Tensor) -> Tensor:
     """The share of ``x0`` in each mixture with the unlabelled batch at which the entropy is largest."""
-    ratios = torch.tensor(RATIOS, dtype=x0.dtype, device=x0.device)
+    # Formed on the device: nothing may be copied to it in a captured step.
+    ratios = torch.arange(1, len(RATIOS) + 1, dtype=x0.dtype, device=x0.device) / 10
     shares = ratios.repeat_interleave(len(x0))
     many = [len(RATIOS)] + [1] * (x0.ndim - 1)
     scores = pair.scores(mix(x0.repeat(many), pair.x1.repeat(many), shares))

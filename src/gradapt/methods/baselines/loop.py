@@ -124,13 +124,25 @@ class PairedTrainer:
                 self._step(samples0.take(rows0), labels0.index_select(0, rows0), samples1.take(rows1), done[step])
 
     def _step(self, x0: Tensor, y0: Tensor, x1: Tensor, progress: Tensor) -> None:
-        self._set_mode(training=False)
-        with torch.no_grad():
-            prepared = self.baseline.prepare(self._pair(x0, y0, x1, progress, None))
+        prepared = None if self._prepares_inside else self._prepared(x0, y0, x1, progress)
         self._set_mode(training=True)
         self.steps.take(x0, y0, x1, progress, prepared)
 
+    @property
+    def _prepares_inside(self) -> bool:
+        """Whether the preparation is part of the step that is captured; a second pass at other weights has the same."""
+        on_device = getattr(self.baseline, "prepares_on_device", False)
+        return self.capture and on_device and self.recipe.rho == 0
+
+    def _prepared(self, x0: Tensor, y0: Tensor, x1: Tensor, progress: Tensor) -> Tensor | None:
+        self._set_mode(training=False)
+        with torch.no_grad():
+            return self.baseline.prepare(self._pair(x0, y0, x1, progress, None))
+
     def _loss(self, x0: Tensor, y0: Tensor, x1: Tensor, progress: Tensor, prepared: Tensor | None) -> Tensor:
+        if self._prepares_inside:
+            prepared = self._prepared(x0, y0, x1, progress)
+            self._set_mode(training=True)
         return self.baseline.loss(self._pair(x0, y0, x1, progress, prepared))
 
     def _pair(self, x0: Tensor, y0: Tensor, x1: Tensor, progress: Tensor, prepared: Tensor | None) -> Pair:

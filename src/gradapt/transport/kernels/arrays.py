@@ -16,6 +16,7 @@ __all__ = [
     "log_sum",
     "smallest",
     "softmax",
+    "subtract_product",
     "taken",
     "to_numpy",
     "vector",
@@ -89,6 +90,20 @@ def smallest(values: Any, count: int, axis: int) -> tuple[Any, Any]:
     else:
         place = np.argpartition(values, count - 1, axis=axis).take(np.arange(count), axis=axis)
     return place, taken(values, place, axis)
+
+
+def subtract_product(values: Any, left: Any, right: Any, factor: float) -> None:
+    """Take a matrix product times a factor off some values, in place; on a device without a second such matrix.
+
+    >>> x = np.ones((1, 1))
+    >>> subtract_product(x, np.ones((1, 2)), np.ones((2, 1)), 3.0)
+    >>> x.tolist()
+    [[-5.0]]
+    """
+    if is_tensor(values):
+        values.addmm_(left, right, alpha=-factor)
+    else:
+        values -= factor * (left @ right)
 
 
 def concatenated(parts: list[Any]) -> Any:

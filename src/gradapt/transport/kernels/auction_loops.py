@@ -5,6 +5,13 @@ value ``cost + price`` of all columns that are not in it. Prices only ever rise,
 bound stays true for the whole run (the idea of Guthe and Thuerck, "Algorithm 1015",
 ACM TOMS 2021, applied to an auction). The loops never see the cost matrix itself;
 `listing_loops` makes the lists.
+
+Rows bid with the weight that they have not yet placed, for a *share* of a column (after Bertsekas and Castanon, "The
+auction algorithm for the transportation problem", 1989). The shares of a column are a list, the cheapest first;
+its price is that of the first. ``shares`` holds each row's weight that is not placed and whether it waits in the
+queue; each column's first share, and of each share the next one, the row that holds it (-1 for none), its weight and
+its price; a stack of unused places, with their number in front; and the weight of all rows that is not placed, how much
+of that may stay so, and what is a rounding. In an assignment problem every share is a whole column.
 """
 
 from __future__ import annotations
@@ -13,37 +20,63 @@ import numpy as np
 from numba import njit
 
 from gradapt.transport.kernels.heap_loops import pop, sift_up
+from gradapt.transport.kernels.listing_loops import list_rows
 
-__all__ = ["bid", "count_slack", "place_bid", "shortest_paths"]
+__all__ = ["bid", "bid_and_list", "place_bid", "release", "shortest_paths"]
 
 NEEDS_ROW, FINISHED, PAUSED = 1, 0, 2
 
 
 @njit(cache=True, nogil=True)
-def count_slack(idx, cost, length, tau, price, owner, partner, slack, queue):  # type: ignore[no-untyped-def]
-    """Free every row whose partner is worse than its best by more than ``slack``; return the free rows' number."""
-    free = 0
-    for row in range(partner.size):
-        best, mine = tau[row], np.inf
+def release(idx, cost, length, tau, price, shares, slack, queue):  # type: ignore[no-untyped-def]
+    """Take shares from rows to which they are worse than their best by more than ``slack``; queue rows with weight.
+
+    Returns how many these are.
+    """
+    free, queued, first, following, holder, mass, _, _, left = shares
+    best = tau.copy()
+    for row in range(free.size):
         for k in range(length[row]):
-            value = cost[row, k] + price[idx[row, k]]
-            best = min(best, value)
-            if idx[row, k] == partner[row]:
-                mine = value
-        if partner[row] >= 0 and mine > best + slack:
-            owner[partner[row]] = -1
-            partner[row] = -1
-        if partner[row] < 0:
-            queue[free] = row
-            free += 1
-    return free
+            best[row] = min(best[row], cost[row, k] + price[idx[row, k]])
+    for column in range(first.size):
+        at = first[column]
+        while at >= 0:
+            row = holder[at]
+            if row >= 0:
+                mine = np.inf
+                for k in range(length[row]):
+                    if idx[row, k] == column:
+                        mine = cost[row, k] + price[column]
+                        break
+                if mine > best[row] + slack:
+                    free[row] += mass[at]
+                    holder[at] = -1
+            at = following[at]
+    count, left[0] = 0, 0.0
+    for row in range(free.size):
+        left[0] += free[row]
+        queued[row] = free[row] > left[2]
+        if queued[row]:
+            queue[count] = row
+            count += 1
+    return count
 
 
 @njit(cache=True, nogil=True)
-def place_bid(row, idx, cost, length, tau, price, owner, partner, eps):  # type: ignore[no-untyped-def]
-    """Let a row take the best column of its list; the row that had it, -1 for none.
+def _enqueue(row, queue, state, queued):  # type: ignore[no-untyped-def]
+    tail = state[0] + state[1]
+    queue[tail if tail < queue.size else tail - queue.size] = row
+    state[1] += 1
+    queued[row] = True
 
-    -2, and nothing is done, where the list may no longer hold the best column.
+
+@njit(cache=True, nogil=True)
+def place_bid(row, idx, cost, length, tau, price, free, queued, first, following, holder, mass, ask, unused, left,  # type: ignore[no-untyped-def]
+              eps, queue, state):  # fmt: skip
+    """Let a row take shares of the best column of its list, the cheapest first, for all its weight if it can.
+
+    Rows that lose theirs are queued. False, and nothing is done, where the list may no longer hold the best column.
+    ``state`` is that of `bid`. (Arrays one by one: taking them out of a tuple for every bid would take longer than it.)
     """
     best, second, column = np.inf, np.inf, -1
     for k in range(length[row]):
@@ -55,44 +88,113 @@ def place_bid(row, idx, cost, length, tau, price, owner, partner, eps):  # type:
         elif value < second:
             second = value
     if best > tau[row] + 0.5 * eps:
-        return -2
+        return False
     second = min(second, tau[row])
     if second == np.inf:
         second = best
-    price[column] += second - best + eps
-    evicted = owner[column]
-    owner[column] = row
-    partner[row] = column
-    if evicted >= 0:
-        partner[evicted] = -1
-    return evicted
+    # Higher than before in any case, also where rounding swallows epsilon.
+    raised = max(price[column] + (second - best) + eps, np.nextafter(price[column], np.inf))
+    at = first[column]
+    if mass[at] == free[row] and following[at] < 0 and holder[at] != row:
+        # One share that fits, as always in an assignment problem, changes hands.
+        loser, holder[at], ask[at] = holder[at], row, raised
+        _lose(loser, mass[at], free, queued, left, queue, state)
+        free[row] = 0.0
+    else:
+        _take(row, column, raised, free, queued, first, following, holder, mass, ask, unused, left, queue, state)
+    price[column] = ask[first[column]]
+    return True
 
 
 @njit(cache=True, nogil=True)
-def bid(queue, state, parked, idx, cost, length, tau, price, owner, partner, eps, limit):  # type: ignore[no-untyped-def]
-    """Auction until the queue is dry or ``limit`` bids are made.
+def _lose(loser, part, free, queued, left, queue, state):  # type: ignore[no-untyped-def]
+    """Somebody takes a part of what a row has, or of what nobody has."""
+    if loser < 0:
+        left[0] -= part
+        return
+    free[loser] += part
+    if not queued[loser] and free[loser] > left[2]:
+        _enqueue(loser, queue, state, queued)
+
+
+@njit(cache=True, nogil=True)
+def _take(row, column, raised, free, queued, first, following, holder, mass, ask, unused, left, queue, state):  # type: ignore[no-untyped-def]
+    """Shares of a column that are cheaper than ``raised`` go to a row, as many as it has weight for, at that price."""
+    wanted, taken, at = free[row], 0.0, first[column]
+    while at >= 0 and ask[at] < raised and wanted > 0.0:
+        part = mass[at] if holder[at] == row else min(mass[at], wanted)
+        if holder[at] != row:
+            wanted -= part
+            _lose(holder[at], part, free, queued, left, queue, state)
+        if part < mass[at] - left[2]:
+            taken += part
+            mass[at] -= part
+            break
+        # What is left of a rounding goes along.
+        taken += mass[at]
+        unused[0] += 1
+        unused[unused[0]] = at
+        at = following[at]
+    free[row] = wanted
+    first[column] = at
+    new, before = unused[unused[0]], -1
+    unused[0] -= 1
+    while at >= 0 and ask[at] < raised:
+        before, at = at, following[at]
+    holder[new], mass[new], ask[new], following[new] = row, taken, raised, at
+    if before >= 0:
+        following[before] = new
+    else:
+        first[column] = new
+
+
+@njit(cache=True, nogil=True)
+def bid(queue, state, parked, idx, cost, length, tau, price, shares, eps, limit):  # type: ignore[no-untyped-def]
+    """Auction until enough is placed, the queue is dry or ``limit`` bids are made; how many rows are in it then.
 
     ``state`` holds the queue's head, its size, the number of parked rows and the bids made.
     A row whose list may no longer hold its best column is parked.
     """
-    head, size, n_parked, bids = state[0], state[1], state[2], 0
-    capacity = queue.size
-    while size > 0 and bids < limit:
-        row = queue[head]
-        head = head + 1 if head + 1 < capacity else 0
-        size -= 1
+    free, queued, first, following, holder, mass, ask, unused, left = shares
+    bids = 0
+    while state[1] > 0 and bids < limit and unused[0] > 1:
+        if left[0] <= left[1]:
+            state[1] = state[2] = 0
+            break
+        row = queue[state[0]]
+        state[0] = state[0] + 1 if state[0] + 1 < queue.size else 0
+        state[1] -= 1
         bids += 1
-        evicted = place_bid(row, idx, cost, length, tau, price, owner, partner, eps)
-        if evicted == -2:
-            parked[n_parked] = row
-            n_parked += 1
-        elif evicted >= 0:
-            tail = head + size
-            queue[tail if tail < capacity else tail - capacity] = evicted
-            size += 1
-    state[0], state[1], state[2] = head, size, n_parked
+        if not place_bid(
+            row, idx, cost, length, tau, price, free, queued, first, following, holder, mass, ask, unused, left,
+            eps, queue, state,
+        ):  # fmt: skip
+            parked[state[2]] = row
+            state[2] += 1
+        elif free[row] > left[2]:
+            _enqueue(row, queue, state, queued)
+        else:
+            queued[row] = False
     state[3] += bids
-    return size
+    return state[1]
+
+
+@njit(cache=True, nogil=True)
+def bid_and_list(matrix, factor, few, wanted, queue, state, parked, idx, cost, length, tau, price, shares, eps, limit):  # type: ignore[no-untyped-def]
+    """Auction as `bid` does; where no more than ``few`` rows are parked they get new lists at once, from kept costs.
+
+    ``state[4]`` counts these lists.
+    """
+    first = state[4]
+    while True:
+        size = bid(queue, state, parked, idx, cost, length, tau, price, shares, eps, limit)
+        if size > 0 or state[2] == 0 or state[2] > few or state[4] - first > idx.shape[0]:
+            return size
+        rows = parked[: state[2]].astype(np.int64)
+        list_rows(matrix, factor, rows, rows, price, wanted, idx, cost, length, tau)
+        state[4] += rows.size
+        queue[: rows.size] = rows
+        state[0], state[1], state[2] = 0, rows.size, 0
 
 
 @njit(cache=True, nogil=True)

@@ -11,8 +11,8 @@ from numba import njit
 
 __all__ = ["lane_minima", "list_rows", "lower_columns", "pair_differences", "squared_differences", "transform_rows"]
 
-# Lanes for each column wanted.
-_LANES_EACH = 4
+# Groups of lanes for each column wanted, and lanes of a group: fewer columns are then looked at a second time.
+_GROUPS_EACH, _LANES_EACH = 4, 8
 # NaN never reaches the loops; without this minima are not vectorised.
 _FAST = {"nnan", "nsz", "contract"}
 # Distances formed at a time: they and as many coordinates stay in the nearest cache.
@@ -57,6 +57,18 @@ def lane_minima(costs, factor, price, minima):  # type: ignore[no-untyped-def]
             minima[q] = value if value < minima[q] else minima[q]
 
 
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def _group_minima(minima, least):  # type: ignore[no-untyped-def]
+    """``least[g]``: the least of lanes ``g``, ``g + w``, ...; ``w`` groups."""
+    w = least.size
+    for g in range(w):
+        least[g] = np.inf
+    for first in range(0, minima.size, w):
+        some = minima[first : first + w]
+        for g in range(some.size):
+            least[g] = some[g] if some[g] < least[g] else least[g]
+
+
 @njit(cache=True, nogil=True)
 def list_rows(matrix, factor, sources, targets, price, wanted, idx, cost, length, tau):  # type: ignore[no-untyped-def]
     """Fill the lists of rows ``targets`` from rows ``sources`` of ``matrix`` at the given prices.
@@ -66,21 +78,27 @@ def list_rows(matrix, factor, sources, targets, price, wanted, idx, cost, length
     different place in each row, so that tied rows do not all list the same columns.
     """
     m, capacity = price.size, idx.shape[1]
-    lanes = min(m, _LANES_EACH * wanted)
-    minima, spare = np.empty(lanes), np.empty(max(m, lanes))
+    groups = min(m, _GROUPS_EACH * wanted)
+    lanes = min(m, _LANES_EACH * groups)
+    minima, least, spare = np.empty(lanes), np.empty(groups), np.empty(m)
     values, columns = np.empty(m), np.empty(m, np.int64)
     for position in range(sources.size):
         costs, row = matrix[sources[position]], targets[position]
         lane_minima(costs, factor, price, minima)
+        _group_minima(minima, least)
         threshold = np.inf
         if m > capacity:
-            spare[:lanes] = minima
-            threshold = _kth(spare, lanes, wanted - 1)
-        start = (row * 7919) % lanes
+            spare[:groups] = least
+            threshold = _kth(spare, groups, wanted - 1)
+        start = (row * 7919) % groups
         found = 0
-        for shifted in range(lanes):
-            q = shifted + start - (lanes if shifted + start >= lanes else 0)
-            if minima[q] <= threshold:
+        for shifted in range(groups):
+            group = shifted + start - (groups if shifted + start >= groups else 0)
+            if least[group] > threshold:
+                continue
+            for q in range(group, lanes, groups):
+                if minima[q] > threshold:
+                    continue
                 for j in range(q, m, lanes):
                     value = factor * costs[j] + price[j]
                     if value <= threshold:

@@ -9,6 +9,9 @@ from gradapt.transport.kernels.listing_loops import lane_minima
 
 __all__ = ["places_below", "price_rows", "replace_largest"]
 
+# Columns looked at together: hardly any of them is among the least.
+_CHUNK = 128
+
 
 @njit(cache=True, nogil=True)
 def places_below(product, factor, a, b, rows, cols):  # type: ignore[no-untyped-def]
@@ -16,14 +19,25 @@ def places_below(product, factor, a, b, rows, cols):  # type: ignore[no-untyped-
     lanes, count = np.empty(min(b.size, 256)), 0
     for i in range(product.shape[0]):
         lane_minima(product[i], factor, b, lanes)
-        if lanes.min() > -a[i]:
-            continue
-        for j in range(b.size):
-            if factor * product[i, j] + b[j] <= -a[i]:
-                if count == rows.size:
-                    return count + 1
-                rows[count], cols[count] = i, j
-                count += 1
+        for q in range(lanes.size):
+            if lanes[q] > -a[i]:
+                continue
+            for j in range(q, b.size, lanes.size):
+                if factor * product[i, j] + b[j] <= -a[i]:
+                    if count == rows.size:
+                        return count + 1
+                    rows[count], cols[count] = i, j
+                    count += 1
+    return count
+
+
+@njit(cache=True, nogil=True, fastmath={"nnan", "nsz", "contract"})
+def _any_below(costs, factor, shift, v, row_gate, gate):  # type: ignore[no-untyped-def]
+    """How many values of some columns are below their gate or the row's; the compiler vectorises a count."""
+    count = 0
+    for j in range(costs.size):
+        value = factor * costs[j] - shift - v[j]
+        count += (value < row_gate) | (value < gate[j])
     return count
 
 
@@ -48,14 +62,18 @@ def price_rows(costs, factor, u, v, first, limit, lowest, in_row, row_best, in_c
         if lowest[row] >= limit:
             continue
         row_gate = min(limit, row_best[row, 0])
-        for j in range(m):
-            value = factor * costs[i, j] - u[row] - v[j]
-            if value < row_gate:
-                replace_largest(row_best[row], in_row[row], value, j, count_row)
-                row_gate = min(limit, row_best[row, 0])
-            if value < gate[j]:
-                replace_largest(column_best[j], in_column[j], value, row, count_column)
-                gate[j] = min(limit, column_best[j, 0])
+        for start in range(0, m, _CHUNK):
+            some = slice(start, start + _CHUNK)
+            if _any_below(costs[i, some], factor, u[row], v[some], row_gate, gate[some]) == 0:
+                continue
+            for j in range(start, min(start + _CHUNK, m)):
+                value = factor * costs[i, j] - u[row] - v[j]
+                if value < row_gate:
+                    replace_largest(row_best[row], in_row[row], value, j, count_row)
+                    row_gate = min(limit, row_best[row, 0])
+                if value < gate[j]:
+                    replace_largest(column_best[j], in_column[j], value, row, count_column)
+                    gate[j] = min(limit, column_best[j, 0])
 
 
 @njit(cache=True, nogil=True)

@@ -18,7 +18,7 @@ def pivots(first, tail, head, cost, flow, tolerance, links, count, upward, poten
     arc_up = links[1]
     n_arcs = len(tail)
     # A pivot moves the potentials of many nodes: it pays to look at more arcs for a better one.
-    block = max(64, int(4 * np.sqrt(n_arcs - first)))
+    block = max(64, int(2 * np.sqrt(n_arcs - first)))
     stack = np.empty(len(potential), np.int64)
     position = cursor[0]
     pivots = 0

@@ -173,7 +173,7 @@ def _search(point, row, price, tree, points, slope, least, stack, bounds, values
 
 
 @njit(cache=True, nogil=True)
-def bid_near(queue, state, idx, cost, length, tau, price, owner, partner, eps, limit,  # type: ignore[no-untyped-def]
+def bid_near(queue, state, idx, cost, length, tau, price, shares, eps, limit,  # type: ignore[no-untyped-def]
              queries, tree, points, slope, least, wanted, patience, budget):  # fmt: skip
     """Auction as `bid` does, but a row whose list is at its end gets a new one at once.
 
@@ -183,11 +183,17 @@ def bid_near(queue, state, idx, cost, length, tau, price, owner, partner, eps, l
     _, start, stop, _, _ = tree
     stack, bounds = np.empty(128, np.int64), np.empty(128)
     values, distance = np.empty(wanted), np.empty(stop[start.size - 1] - start[start.size - 1] + 2)
-    head, size, capacity, bids, since = state[0], state[1], queue.size, 0, 0
-    while size > 0 and bids < limit:
-        row = queue[head]
-        evicted = place_bid(row, idx, cost, length, tau, price, owner, partner, eps)
-        if evicted == -2:
+    free, queued, first, following, holder, mass, ask, unused, left = shares
+    bids, since = 0, 0
+    while state[1] > 0 and bids < limit and unused[0] > 1:
+        if left[0] <= left[1]:
+            state[1] = 0
+            break
+        row = queue[state[0]]
+        if not place_bid(
+            row, idx, cost, length, tau, price, free, queued, first, following, holder, mass, ask, unused, left,
+            eps, queue, state,
+        ):  # fmt: skip
             if state[5] > budget * (state[4] + 1000):
                 break
             since += 1
@@ -199,14 +205,17 @@ def bid_near(queue, state, idx, cost, length, tau, price, owner, partner, eps, l
                 queries[row], row, price, tree, points, slope, least, stack, bounds, values, distance,
                 idx, cost, length, tau,
             )  # fmt: skip
-            evicted = place_bid(row, idx, cost, length, tau, price, owner, partner, eps)
-        head = head + 1 if head + 1 < capacity else 0
-        size -= 1
+            place_bid(
+                row, idx, cost, length, tau, price, free, queued, first, following, holder, mass, ask, unused, left,
+                eps, queue, state,
+            )  # fmt: skip
+        state[0] = state[0] + 1 if state[0] + 1 < queue.size else 0
+        state[1] -= 1
         bids += 1
-        if evicted >= 0:
-            tail = head + size
-            queue[tail if tail < capacity else tail - capacity] = evicted
-            size += 1
-    state[0], state[1] = head, size
+        queued[row] = free[row] > left[2]
+        if queued[row]:
+            tail = state[0] + state[1]
+            queue[tail if tail < queue.size else tail - queue.size] = row
+            state[1] += 1
     state[3] += bids
-    return size
+    return state[1]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradapt.errors import InputError
-from gradapt.transport.kernels.arrays import is_tensor
+from gradapt.transport.kernels.arrays import beside, is_tensor, to_numpy
 
 __all__ = ["UNIT", "BlockTable", "CostTable", "HeldTable", "OtherTable", "Rounding", "checked", "gamma", "row_parts"]
 
@@ -27,6 +27,8 @@ UNIT = 2.0**-53
 BLOCK_ENTRIES, DEVICE_BLOCK_ENTRIES = 2**21, 2**27
 # Costs that are quick to form stay in the processor's cache from block to block.
 QUICK_ENTRIES = 2**16
+# From so many values on, single pairs of a device are read from the costs that are held.
+HELD_VALUES = 2**30
 # Single pairs are gathered so that their features stay in the processor's cache.
 PAIR_VALUES = 2**18
 
@@ -201,11 +203,26 @@ class HeldTable(OtherTable):
     def home(self) -> Any:
         return self.matrix
 
+    @property
+    def pair_rounding(self) -> Rounding:
+        return self.rounding if is_tensor(self.matrix) else self.table.pair_rounding
+
     def block(self, rows: slice | Index) -> Any:
         return self.matrix[rows]
 
     def reduced(self, rows: slice | Index, u: Any = None, v: Any = None) -> Any:
         return less(self.block(rows), u, v)
+
+    def pairs(self, rows: Index, cols: Index) -> Float:
+        if not is_tensor(self.matrix) or len(rows) * self._features < HELD_VALUES:
+            return self.table.pairs(rows, cols)
+        # To form those of all candidates from many features would take as long as the product of all samples did.
+        # So a solver sees one cost of a pair everywhere; the certificate forms those of the plan anew.
+        return np.asarray(to_numpy(self.matrix[beside(self.matrix, rows), beside(self.matrix, cols)]))
+
+    @property
+    def _features(self) -> int:
+        return int(getattr(self.table, "features", 0))
 
 
 def less(block: Any, u: Any, v: Any) -> Any:

@@ -26,15 +26,15 @@ from gradapt.transport.problem.cost_table import (
 )
 from gradapt.transport.problem.squared_distances import SquaredDistances
 
-__all__ = ["ProductTable", "Products"]
+__all__ = ["PRODUCT_ENTRIES", "ProductTable", "Products"]
 
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
 
 # Unit roundoff of float32, and terms of a float32 sum that is trusted: longer ones are added up from several.
 _UNIT32, _FEATURES32 = 2.0**-24, 2048
-# Entries of a block that is summed over several products.
-_WIDE_ENTRIES = 2**24
+# Entries of a block of a product that is not kept: in smaller ones the columns are read as often as they are used.
+PRODUCT_ENTRIES = 2**24
 # Clouds above this size are not copied for centring where their means are no trouble.
 _COPY_BYTES = 2**28
 # Largest magnitudes whose products stay well inside the range of float32.
@@ -108,7 +108,7 @@ class Products:
                 self.matrix = self.left @ self.right.T
             else:
                 self.matrix = np.empty((n, m), np.float32)
-                for part in row_parts((n, m), _WIDE_ENTRIES):
+                for part in row_parts((n, m), PRODUCT_ENTRIES):
                     self._fill(part, self.matrix[part])
             self.matrix.flags.writeable = False
         return self.matrix
@@ -130,8 +130,7 @@ class Products:
 
     def parts(self) -> Any:
         """Rows in blocks of a size that suits."""
-        wide = self.matrix is None and self.table.features > _FEATURES32
-        return row_parts(self.shape, _WIDE_ENTRIES if wide else BLOCK_ENTRIES)
+        return row_parts(self.shape, PRODUCT_ENTRIES if self.matrix is None else BLOCK_ENTRIES)
 
 
 @dataclass(frozen=True, eq=False)

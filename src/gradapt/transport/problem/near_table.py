@@ -54,15 +54,18 @@ class SampleTree:
         self._slope = np.zeros((len(self._boxes[1]), self.samples.shape[1]))
         self._least = np.full(len(self._boxes[1]), -np.inf)
 
-    def means(self) -> tuple[Float, float]:
-        """The means of the smallest boxes, and the mean squared distance of the samples from theirs."""
+    def means(self, weights: Float) -> tuple[Float, float, Float]:
+        """The means of the smallest boxes, the mean squared distance of the samples from theirs, the boxes' weights."""
         order, start = self._boxes[:2]
         first = start[2**self.depth - 1 :]
         counts = np.diff(np.append(first, len(order)))
-        means = np.add.reduceat(self._ordered, first, axis=1) / counts
-        return np.ascontiguousarray(means.T), float(
-            np.square(self._ordered - np.repeat(means, counts, axis=1)).sum() / len(order)
-        )
+        ordered = weights[order]
+        mass = np.add.reduceat(ordered, first)
+        # Samples of a box without weight count alike.
+        ordered = np.where(np.repeat(mass, counts) > 0, ordered, 1.0)
+        means = np.add.reduceat(ordered * self._ordered, first, axis=1) / np.add.reduceat(ordered, first)
+        apart = np.square(self._ordered - np.repeat(means, counts, axis=1)).sum(axis=0)
+        return np.ascontiguousarray(means.T), float(weights[order] @ apart / weights.sum()), mass
 
     @property
     def most_looks(self) -> float:
@@ -89,16 +92,14 @@ class SampleTree:
         """
         from gradapt.transport.kernels.tree_loops import nearest  # numba is slow to import
 
-        looks = []
-
-        def part(piece: slice) -> None:
-            looks.append(
+        def part(piece: slice) -> int:
+            return int(
                 nearest(
                     queries, rows[piece], prices, self._boxes, self._ordered, self._slope, self._least, wanted, *into
                 )
             )
 
-        in_threads(part, len(rows), small=len(rows) < _THREADED)
+        looks = in_threads(part, len(rows), small=len(rows) < _THREADED)
         self.searches, self.looks = self.searches + len(rows), self.looks + sum(looks)
 
     @property
@@ -137,3 +138,8 @@ class NearTable(OtherTable):
     @cached_property
     def columns(self) -> SampleTree:
         return SampleTree(self.second)
+
+    @property
+    def pays(self) -> bool:
+        """Whether searches in both trees leave most samples out."""
+        return self.columns.pays and self.rows.pays

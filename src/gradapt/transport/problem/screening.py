@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gradapt.transport.kernels import has_numba
+from gradapt.transport.kernels.threads import THREADED, in_threads
 from gradapt.transport.problem.cost_table import gamma
 from gradapt.transport.problem.float32_products import Products
 
@@ -73,10 +74,14 @@ def _below(product: NDArray[np.float32], factor: float, a: Float, b: Float, most
         return r, c
     from gradapt.transport.kernels.pricing_loops import places_below  # numba is slow to import
 
-    room = 4 * len(b)
-    while True:
-        r, c = np.empty(room, np.int64), np.empty(room, np.int64)
-        count = places_below(product, factor, a, b, r, c)
-        if count <= room or count > most:
-            return r[:count], c[:count]
-        room = most + 1
+    def places(piece: slice) -> tuple[Index, Index]:
+        room = 4 * len(b)
+        while True:
+            r, c = np.empty(room, np.int64), np.empty(room, np.int64)
+            count = places_below(product[piece], factor, a[piece], b, r, c)
+            if count <= room or count > most:
+                return piece.start + r[:count], c[:count]
+            room = most + 1
+
+    parts = in_threads(places, len(product), small=product.size < THREADED)
+    return np.concatenate([r for r, _ in parts]), np.concatenate([c for _, c in parts])

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from gradapt.transport.kernels import has_numba
-from gradapt.transport.kernels.arrays import as_double, beside, is_tensor, least, to_numpy
+from gradapt.transport.kernels.arrays import as_double, beside, is_tensor, least, subtract_product, to_numpy
 from gradapt.transport.kernels.threads import in_threads
 from gradapt.transport.problem.cost_table import (
     DEVICE_BLOCK_ENTRIES,
@@ -181,7 +181,7 @@ class SquaredDistances:
         costs = left @ right
         for start in range(right.shape[0] - 2, self.features, _FEATURES):
             part = slice(start, start + _FEATURES)
-            costs -= 2.0 * (about(first, self.centre0, part) @ about(self.x1, self.centre1, part).T)
+            subtract_product(costs, about(first, self.centre0, part), about(self.x1, self.centre1, part).T, 2.0)
         return costs
 
     def _wide(self, x: Any, centre: Any, part: slice, norms: Any, factor: float) -> Any:
@@ -311,8 +311,10 @@ def square_norms(x: Any, centre: Any = 0.0) -> Any:
 
 def about(x: Any, centre: Any, part: slice) -> Any:
     """Some features of the samples about a centre, in float64."""
-    x = as_double(x[:, part])
-    return x if isinstance(centre, float) else x - centre[part]
+    if isinstance(centre, float):
+        return as_double(x[:, part])
+    # A tensor less a centre in float64 is in float64, without a copy on the way.
+    return (x[:, part] if is_tensor(x) else as_double(x[:, part])) - centre[part]
 
 
 def _along(x: Any, centre: Any, direction: Any) -> Float:

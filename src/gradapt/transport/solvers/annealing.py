@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradapt.transport.kernels.arrays import beside, concatenated, log_sum, softmax, vector
+from gradapt.transport.kernels.arrays import beside, concatenated, is_tensor, log_sum, softmax, vector
 from gradapt.transport.problem.cost_table import CostTable, HeldTable, table_parts
 
 __all__ = ["annealed_potentials", "annealing", "column_potential", "row_shares"]
@@ -30,6 +30,8 @@ _SWEEPS, _COSTLY_SWEEPS, _LEVEL_TOLERANCE = 25, 2, 1e-3
 # Scalings are absorbed into the potentials after so many sweeps, or when they leave this range.
 _SWEEPS_PER_KERNEL = 50
 _LARGEST_SCALING = 1e12
+# Sweeps between two looks at the scalings and the marginals: on a GPU each look waits for it.
+_LOOK = 5
 # Mass of a column in float32 below which it is taken as lost.
 _FAINTEST = 1e-20
 
@@ -121,14 +123,23 @@ def _swept(table: CostTable, room: Any, g: Any, w0: Any, w1: Any, epsilon: float
 def _scaled(kernel: Any, b: Any, w0: Any, w1: Any, most: int, tolerance: float) -> tuple[Any, int]:
     """Sweeps on a kept kernel, from the scaling ``b`` of its columns; and how many."""
     b, w0, w1 = _as_kernel(kernel, b), _as_kernel(kernel, w0), _as_kernel(kernel, w1)
+    look = 1 if isinstance(b, np.ndarray) else _LOOK
+    good = b
     for sweep in range(most):
-        if not (float(b.min()) > 1.0 / _LARGEST_SCALING and float(b.max()) < _LARGEST_SCALING):
-            return b, sweep
+        if sweep % look == 0:
+            if not _in_range(b):
+                # Where nobody looked, some sweeps may have left the range of the arithmetic.
+                return (b if look == 1 else good), sweep
+            good = b
         arrived = kernel.T @ (w0 / (kernel @ b))
-        if float(abs(b * arrived - w1).sum()) < tolerance:
+        if sweep % look == 0 and float(abs(b * arrived - w1).sum()) < tolerance:
             return b, sweep
         b = w1 / arrived
-    return b, most
+    return (b if look == 1 or _in_range(b) else good), most
+
+
+def _in_range(scaling: Any) -> bool:
+    return float(scaling.min()) > 1.0 / _LARGEST_SCALING and float(scaling.max()) < _LARGEST_SCALING
 
 
 def _room(table: CostTable, kind: Any = np.float64) -> Any:
@@ -144,12 +155,24 @@ def _arrived(table: CostTable, room: Any, g: Any, w0: Any, epsilon: float) -> An
     """The mass that arrives at each column; the kernel with its rows scaled to 1 is left in the room."""
     arrived: Any = 0.0
     for part in table_parts(table):
-        kernel = row_shares(table, part, g, epsilon)
-        if room is not None:
-            room[part] = kernel
+        if is_tensor(room) and isinstance(table, HeldTable):
+            kernel = _shares_in(room[part], table.block(part), g, epsilon)
+        else:
+            kernel = row_shares(table, part, g, epsilon)
+            if room is not None:
+                room[part] = kernel
         weights = w0[part] if isinstance(kernel, np.ndarray) else w0[part].to(kernel.dtype)
         arrived = arrived + kernel.T @ weights
     return arrived
+
+
+def _shares_in(room: Any, costs: Any, g: Any, epsilon: float) -> Any:
+    """`row_shares` of held costs, put where there is room for them: no copy in float64 is made on the way."""
+    import torch  # only where there are tensors already
+
+    exponents = torch.empty_like(room)
+    torch.add(g / epsilon, costs, alpha=-1.0 / epsilon, out=exponents)
+    return torch.softmax(exponents, 1, out=room)
 
 
 def _as_kernel(kernel: Any, values: Any) -> Any:

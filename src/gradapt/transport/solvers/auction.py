@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,8 @@ from numpy.typing import NDArray
 from gradapt.transport.problem.cost_table import row_parts
 from gradapt.transport.problem.near_table import NearTable, SampleTree
 from gradapt.transport.problem.squared_distances import SquaredDistances
-from gradapt.transport.solvers.candidate_lists import CandidateLists, CostProvider, TreeCosts
+from gradapt.transport.solvers.candidate_lists import CandidateLists, CostProvider, StoredCosts, TreeCosts
+from gradapt.transport.solvers.shares import Shares
 
 __all__ = ["AuctionState", "TiesError", "assign", "auction", "finish", "list_minima"]
 
@@ -27,12 +29,14 @@ Progress = Callable[[str, float], None]
 # The first epsilon is this share of the costs' spread; each later one is smaller by the factor.
 _FIRST_EPSILON = 0.25
 _FACTOR = 5.0
-# One row in so many may be left without a pair by a phase but the last, and by every phase of a rough auction.
-_LEAVE_SHARE, _ROUGH_LEAVE_SHARE = 1000, 100
+# The share of all weight that may be left by a phase but the last, and by every phase of a rough auction.
+_LEAVE, _ROUGH_LEAVE = 1e-3, 3e-3
 # Bids between two looks at the clock and at Ctrl-C.
-_SLICE, _NEAR_SLICE = 1_000_000, 100_000
+_SLICE = 1_000_000
 # Rows are scanned some 7 times, 4 in a rough auction; where it takes this many, prices creep up among ties.
 _SCANS_PER_ROW, _ROUGH_SCANS_PER_ROW, _NEAR_SCANS_PER_ROW = 25, 20, 60
+# Rows that are listed without a second core.
+_FEW_ROWS = 12
 # Samples from which it pays to assign the means of small boxes first.
 _COARSE_FROM = 600
 # Costs of so few different values are mass ties from the beginning.
@@ -58,7 +62,10 @@ class TiesError(Exception):
 
 @dataclass(eq=False)
 class AuctionState:
-    """Prices, pairs and lists of a run; prices only rise."""
+    """Prices, pairs and lists of a run; prices only rise.
+
+    ``owner`` and ``partner`` are the pairs of an assignment; while rows bid, ``shares`` says who has what.
+    """
 
     prices: Float
     owner: NDArray[np.int32]
@@ -67,17 +74,27 @@ class AuctionState:
     u: Float = field(default_factory=lambda: np.zeros(0))
     bids: int = 0
     scans: int = 0
+    shares: Shares | None = None
 
     @classmethod
-    def fresh(cls, provider: CostProvider) -> AuctionState:
+    def fresh(cls, provider: CostProvider, weights: tuple[Float, Float] | None = None) -> AuctionState:
+        """Nothing is placed yet; an assignment problem where no weights are given."""
         n, m = provider.shape
         # Every column begins as attractive as any: one far sample starts no war of bids over all others.
-        return cls(
-            provider.offset - sampled_costs(provider).min(axis=0),
-            np.full(m, -1, np.int32),
-            np.full(n, -1, np.int32),
-            CandidateLists.empty(n, m),
-        )
+        prices = provider.offset - sampled_costs(provider).min(axis=0)
+        shares = Shares.of(*((np.ones(n), np.ones(m)) if weights is None else weights), prices)
+        return cls(prices, *shares.owners(), CandidateLists.empty(n, m, provider.capacity), shares=shares)
+
+    def begin(self, prices: Float) -> None:
+        """Other prices, while nothing is placed."""
+        self.prices[:] = prices
+        if self.shares is not None:
+            self.shares.begin(prices)
+
+    def settle(self) -> None:
+        """In an assignment problem: who has whom, from the shares."""
+        if self.shares is not None:
+            self.owner, self.partner = self.shares.owners()
 
     def relist(self, provider: CostProvider, rows: Index) -> None:
         self.scans += len(rows)
@@ -92,6 +109,7 @@ def assign(provider: CostProvider, *, progress: Progress | None = None, budget: 
     n, _ = provider.shape
     state = AuctionState.fresh(provider)
     auction(provider, state, progress=progress, budget=budget)
+    state.settle()
     # Lists made at today's prices reach furthest: hardly a search below then has to ask for more.
     state.relist(provider, np.arange(n))
     finish(provider, state, progress, budget=budget)
@@ -123,23 +141,26 @@ def auction(
         raise TiesError(state.prices - provider.offset)
     if spread > 0:
         last = spread * max(tolerance, 0.1 / n)
-        eps = spread * _FIRST_EPSILON
-        fresh = state.prices.copy()
+        eps, fresh = spread * _FIRST_EPSILON, state.prices.copy()
         near = _coarse_prices(provider, state, eps) if isinstance(provider, TreeCosts) else 0.0
         state.relist(provider, np.arange(n))
         if near and isinstance(provider, TreeCosts) and not provider.pays:
-            state.prices[:], near = fresh, 0.0
+            state.begin(fresh)
+            near = 0.0
             provider.forget_prices()
             state.relist(provider, np.arange(n))
         eps = near or eps
         while True:
             # Behind the last phase there is only the finish, to which they would be its longest searches.
-            share = n if tolerance == 0 and eps <= last else _ROUGH_LEAVE_SHARE if tolerance > 0 else _LEAVE_SHARE
+            share = 0.0 if tolerance == 0 and eps <= last else _ROUGH_LEAVE if tolerance > 0 else _LEAVE
             scans = _ROUGH_SCANS_PER_ROW if tolerance > 0 else _SCANS_PER_ROW
             if near and isinstance(provider, TreeCosts) and provider.pays:
                 # Searches in a tree are as quick for a few rows as for many.
-                share, scans = n, _NEAR_SCANS_PER_ROW
-            run_phase(provider, state, eps, leave=0 if share == n else n // share, budget=budget, scans=scans)
+                share, scans = 0.0, _NEAR_SCANS_PER_ROW
+            if state.shares is not None and not state.shares.whole:
+                # The last crumbs of a weight are fought for as hard as whole ones.
+                share = _ROUGH_LEAVE
+            run_phase(provider, state, eps, leave=share, budget=budget, scans=scans)
             if progress is not None:
                 progress("auction", min(1.0, np.log(spread * _FIRST_EPSILON / eps) / np.log(_FIRST_EPSILON * n * 10)))
             if eps <= last:
@@ -153,14 +174,19 @@ def _coarse_prices(provider: TreeCosts, state: AuctionState, eps: float) -> floa
     Boxes of a cloud hold equally many samples. Their assignment is solved in the same way, boxes of boxes first.
     """
     table = provider.table
-    if table.shape[0] < _COARSE_FROM:
+    if min(table.shape) < _COARSE_FROM:
         return 0.0
-    (first, within0), (second, within1) = table.rows.means(), table.columns.means()
+    if state.shares is None:
+        return 0.0
+    weights, whole = (state.shares.free, state.shares.mass[: table.shape[1]]), state.shares.whole
+    (first, within0, mass0), (second, within1, mass1) = (
+        tree.means(side) for tree, side in zip((table.rows, table.columns), weights, strict=True)
+    )
     coarse = TreeCosts(NearTable(SquaredDistances(first, second, 0.0, 0.0, True)))
-    found = AuctionState.fresh(coarse)
+    found = AuctionState.fresh(coarse, None if whole else (mass0, mass1))
     auction(coarse, found)
     u = list_minima(found)[0]
-    state.prices[:] = -SampleTree(first).nearest(table.second, -u, 1)[2]
+    state.begin(-SampleTree(first).nearest(table.second, -u, 1)[2])
     return min(eps, within0 + within1)
 
 
@@ -191,45 +217,54 @@ def run_phase(
     state: AuctionState,
     eps: float,
     *,
-    leave: int = 0,
+    leave: float = 0.0,
     budget: float = np.inf,
     scans: int = _SCANS_PER_ROW,
 ) -> None:
     """One auction at a fixed epsilon, from the pairs that are still good enough.
 
-    The last few rows cost many small scans: the next phase, or the simplex, takes those ``leave`` along.
+    The last few rows cost many small scans: the next phase, or the simplex, takes ``leave`` of all weight along.
     """
-    from gradapt.transport.kernels.auction_loops import bid, count_slack  # numba is slow to import
+    from gradapt.transport.kernels.auction_loops import bid_and_list, release  # numba is slow to import
 
-    n = len(state.partner)
-    lists = state.lists
+    n, lists, shares = len(state.partner), state.lists, state.shares
+    if shares is None:
+        raise ValueError("an auction needs a state that AuctionState.fresh made")
     queue, parked = np.zeros(n, np.int32), np.zeros(n, np.int32)
-    free = count_slack(
-        lists.idx, lists.cost, lists.length, lists.tau, state.prices, state.owner, state.partner, eps, queue
-    )
-    counts = np.array([0, free, 0, 0], np.int64)
-    arrays = lists.idx, lists.cost, lists.length, lists.tau, state.prices, state.owner, state.partner
+    shares.leave(leave)
+    read = lists.idx, lists.cost, lists.length, lists.tau, state.prices
+    counts = np.array([0, release(*read, shares.arrays, eps, queue), 0, 0, 0], np.int64)
+    # A few lists are made faster than the way to the provider and back takes.
+    kept: tuple[Any, float, int] = np.zeros((0, 0), np.float32), 1.0, 0
+    if isinstance(provider, StoredCosts):
+        kept = provider.matrix, provider.factor, _FEW_ROWS
     while isinstance(provider, TreeCosts) and provider.pays and counts[1]:
         before = provider.searches
-        provider.bid(queue, counts, arrays, eps, _NEAR_SLICE)
+        provider.bid(queue, counts, (*read, shares.arrays), eps)
         state.scans += provider.searches - before
-        if budget < np.inf and (state.bids + counts[3] > budget or state.scans > scans * n):
-            raise TiesError(state.prices - provider.offset)
+        _check(provider, state, counts, budget, scans)
     while True:
-        while bid(queue, counts, parked, *arrays, eps, _SLICE):
-            if state.bids + counts[3] > budget:
-                raise TiesError(state.prices - provider.offset)
-        if counts[2] <= leave:
+        while bid_and_list(*kept, lists.wanted, queue, counts, parked, *read, shares.arrays, eps, _SLICE):
+            _check(provider, state, counts, budget, np.inf)
+        state.scans += int(counts[4])
+        counts[4] = 0
+        if counts[2] == 0:
             break
-        if state.scans > scans * n and budget < np.inf:
-            raise TiesError(state.prices - provider.offset)
+        _check(provider, state, counts, budget, scans)
         rows = parked[: counts[2]].astype(np.int64)
         state.relist(provider, rows)
         queue[: len(rows)] = rows
         counts[:3] = 0, len(rows), 0
-    if counts[2]:
-        state.relist(provider, parked[: counts[2]].astype(np.int64))
     state.bids += int(counts[3])
+
+
+def _check(provider: CostProvider, state: AuctionState, counts: Index, budget: float, scans: float) -> None:
+    """Room for more shares; end a run that takes far more bids or scans than it should."""
+    if state.shares is not None and state.shares.full:
+        state.shares.grow()
+    many = state.bids + counts[3] > budget or state.scans > scans * len(state.partner)
+    if budget < np.inf and many:
+        raise TiesError(state.prices - provider.offset)
 
 
 def finish(

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from gradapt.transport.kernels.threads import in_threads
+from gradapt.transport.kernels.threads import THREADED, in_threads
 from gradapt.transport.problem.cost_table import BLOCK_ENTRIES, QUICK_ENTRIES, row_parts
 from gradapt.transport.problem.near_table import NearTable
 
@@ -23,14 +23,14 @@ __all__ = ["BlockCosts", "CandidateLists", "CostProvider", "StoredCosts", "TreeC
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-# Lists hold between half this many columns and this many.
-LIST_CAPACITY = 64
+# Lists hold between half this many columns and this many; more where a look at all columns takes long.
+LIST_CAPACITY, _LONG_LIST = 64, 256
 # A search takes about as long as a look at so many prices.
 _LOOK_EACH = 64
 # Searches until a tree is asked whether it pays.
 _TRIED = 1000
-# Costs from which a second core is worth its start.
-_THREADED = 200_000
+# Bids between two looks at the clock and at Ctrl-C.
+_SLICE = 100_000
 
 
 @dataclass(eq=False)
@@ -66,6 +66,10 @@ class CostProvider(Protocol):
     @property
     def offset(self) -> Float: ...
 
+    @property
+    def capacity(self) -> int:
+        """Columns that a list of its costs should hold, at most."""
+
     def k_best(self, rows: Index, prices: Float, lists: CandidateLists) -> None:
         """Fill the lists of ``rows`` with the columns of least cost at these prices."""
 
@@ -83,6 +87,7 @@ class StoredCosts:
     matrix: NDArray[Any]
     offset: Float
     factor: float = 1.0
+    capacity = LIST_CAPACITY
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -102,7 +107,7 @@ class StoredCosts:
 class BlockCosts:
     """Costs formed for a few rows at a time by ``block(rows)`` and never kept.
 
-    ``quick`` ones are formed so fast that every core forms its own.
+    ``quick`` ones are formed so fast that every core forms its own; others ``entries`` at a time.
     """
 
     block: Callable[[Index], NDArray[Any]]
@@ -110,21 +115,26 @@ class BlockCosts:
     offset: Float
     factor: float = 1.0
     quick: bool = False
+    entries: int = BLOCK_ENTRIES
 
     @property
     def shape(self) -> tuple[int, int]:
         return self.n, len(self.offset)
+
+    @property
+    def capacity(self) -> int:
+        return LIST_CAPACITY if self.quick else _LONG_LIST
 
     def k_best(self, rows: Index, prices: Float, lists: CandidateLists) -> None:
         m = len(self.offset)
 
         def work(piece: slice) -> None:
             mine = rows[piece]
-            for part in row_parts((len(mine), m), QUICK_ENTRIES if self.quick else BLOCK_ENTRIES):
+            for part in row_parts((len(mine), m), QUICK_ENTRIES if self.quick else self.entries):
                 some = mine[part]
                 fill_lists(self.block(some), self.factor, np.arange(len(some)), some, prices, lists)
 
-        in_threads(work, len(rows), small=not self.quick or len(rows) * m < _THREADED)
+        in_threads(work, len(rows), small=not self.quick or len(rows) * m < THREADED)
 
     def dense(self, row: int) -> Float:
         return np.asarray(self.factor * self.block(np.array([row]))[0].astype(np.float64))
@@ -139,6 +149,7 @@ class TreeCosts:
 
     table: NearTable
     _since: float = np.inf
+    capacity = LIST_CAPACITY
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -176,15 +187,15 @@ class TreeCosts:
         """Prices fell: look at all of them before the next search."""
         self._since = np.inf
 
-    def bid(self, queue: NDArray[np.int32], counts: Index, into: tuple[Any, ...], eps: float, limit: int) -> int:
-        """Auction with searches in between; ends early where they do not pay. Returns how many rows are left."""
+    def bid(self, queue: NDArray[np.int32], counts: Index, into: tuple[Any, ...], eps: float) -> int:
+        """Some bids with searches in between; fewer where they do not pay. Returns how many rows are left."""
         from gradapt.transport.kernels.tree_loops import bid_near  # numba is slow to import
 
         tree, patience = self.table.columns, max(1, self.shape[1] // _LOOK_EACH)
         wanted, budget = max(1, into[0].shape[1] // 2), tree.most_looks
         state = np.array([counts[0], counts[1], 0, 0, tree.searches, tree.looks], np.int64)
         tree.look(into[4])
-        arguments: Any = (queue, state, *into, eps, limit, self.table.first, *tree.arrays, wanted, patience, budget)
+        arguments: Any = (queue, state, *into, eps, _SLICE, self.table.first, *tree.arrays, wanted, patience, budget)
         left = bid_near(*arguments)
         counts[:2], counts[3] = state[:2], counts[3] + state[3]
         tree.searches, tree.looks = int(state[4]), int(state[5])
@@ -210,4 +221,4 @@ def fill_lists(
         )  # fmt: skip
 
     # Threads only where the rows cost more than starting them.
-    in_threads(part, len(sources), small=len(sources) * matrix.shape[1] < _THREADED)
+    in_threads(part, len(sources), small=len(sources) * matrix.shape[1] < THREADED)

@@ -45,9 +45,20 @@ def scaled_flow(
     if unit == 0.0:
         return
     leave = _LEAVE * float(left[0].sum() + flow.sum())
+    whole = left[1] + np.bincount(head, flow, len(left[1]))
     eps, budget = _FIRST_EPSILON, _LOOKS_EACH * len(head)
     while True:
         looks = push_all(start, head, cost, flow, *potentials, *left, eps * unit, leave, dust, budget)
         if eps <= _LAST_EPSILON or looks >= budget:
-            return
+            break
         eps = max(eps / _FACTOR, _LAST_EPSILON)
+    # Many pushes sum up roundings: what columns lack is counted anew.
+    left[1][:] = whole - np.bincount(head, flow, len(whole))
+    tail = np.repeat(np.arange(len(left[0])), np.diff(start))
+    for column in np.flatnonzero(left[1] < -dust):
+        arcs = np.flatnonzero(head == column)
+        arc = arcs[flow[arcs].argmax()]
+        back = min(flow[arc], -left[1][column])
+        flow[arc] -= back
+        left[0][tail[arc]] += back
+    np.maximum(left[1], 0.0, out=left[1])

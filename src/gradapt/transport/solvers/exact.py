@@ -15,7 +15,7 @@ from gradapt.transport.kernels import has_numba
 from gradapt.transport.kernels.arrays import vector
 from gradapt.transport.problem.cost_table import CostTable, HeldTable, mean_cost
 from gradapt.transport.problem.devices import fits_on_device
-from gradapt.transport.problem.float32_products import Products, ProductTable
+from gradapt.transport.problem.float32_products import ProductTable
 from gradapt.transport.problem.near_table import NearTable
 from gradapt.transport.problem.problem import Problem, Solution
 from gradapt.transport.problem.reductions import among_carriers, collapse
@@ -39,18 +39,14 @@ Index = NDArray[np.int64]
 SMALL_PAIRS = 250 * 250
 # A run of the auction takes some 30 bids for each sample; mass ties take thousands.
 _BIDS_PER_SAMPLE = 1000
-# Mean costs below all potentials where a column is out of sight.
-_BEYOND = 16.0
-# Copies of each sample of the smaller cloud in a rough auction, at most.
-_MOST_COPIES = 4
 # The rough auction stops at this share of the costs' spread, with few features at that one.
-_ROUGH, _NEAR_ROUGH = 3e-3, 6e-4
+_ROUGH, _NEAR_ROUGH = 1e-3, 6e-4
 # Samples from which a search in a tree is quicker than a pass over all of them.
 _NEAR_FROM = 5000
 # Pairs for which the simplex may take over when the auction meets ties.
 _RESCUE_PAIRS = 2 * 10**8
 # Entropic potentials to start from: in units of the mean cost, and sweeps at the last level.
-_EPSILON, _LAST_SWEEPS = 2e-4, 100
+_EPSILON, _LAST_SWEEPS = 2e-4, 50
 
 
 @dataclass(frozen=True)
@@ -200,51 +196,21 @@ class Exact:
         return annealed_potentials(table, weights, levels, last_sweeps=_LAST_SWEEPS, progress=self.progress)[1]
 
     def _rough_auction(self, problem: Problem, table: CostTable) -> Float:
-        """A potential of the second cloud, from a rough auction between equally weighted copies of the samples."""
-        # A copy for each sample of the larger cloud, unless it is so much larger that most copies would be alike.
-        size = min(max(problem.shape), _MOST_COPIES * min(problem.shape))
-        copies = (np.arange(size) + 0.5) / size
-        rows = np.minimum(np.searchsorted(np.cumsum(problem.weights0), copies), problem.shape[0] - 1)
-        cols = np.minimum(np.searchsorted(np.cumsum(problem.weights1), copies), problem.shape[1] - 1)
-        provider, seen = self._between_copies(problem, table, rows, cols)
-        state = AuctionState.fresh(provider)
+        """A potential of the second cloud, from a rough auction."""
+        provider, seen = self._seen(table)
+        state = AuctionState.fresh(provider, whole_units(problem.weights0, problem.weights1))
         # Where the budget ends the run, whatever prices it reached are a start.
         tolerance = _NEAR_ROUGH if isinstance(provider, TreeCosts) else _ROUGH
+        budget = _BIDS_PER_SAMPLE * max(problem.shape)
         with suppress(TiesError):
-            auction(provider, state, tolerance=tolerance, progress=self.progress, budget=_BIDS_PER_SAMPLE * size)
-        v = np.full(problem.shape[1], -np.inf)
-        np.maximum.at(v, cols, provider.offset - state.prices)
-        known = np.isfinite(v)
-        if not known.all():
-            # So low that no row looks at a column without a copy: its own potential then comes from the rows.
-            v = np.where(known, v, v[known].min() - _BEYOND * mean_cost(table))
-        return _moved(v, seen, table)
+            auction(provider, state, tolerance=tolerance, progress=self.progress, budget=budget)
+        return _moved(provider.offset - state.prices, seen, table)
 
-    def _between_copies(
-        self, problem: Problem, table: CostTable, rows: Index, cols: Index
-    ) -> tuple[CostProvider, CostTable]:
-        """Costs between copies of samples, and the table whose potentials its prices are: kept costs or others."""
-        if isinstance(table, HeldTable):
-            return _copies(table.matrix, 1.0, np.zeros(len(cols)), rows, cols), table.table
-        if isinstance(table, ProductTable) and table.products.matrix is not None:
-            held = table.products
-            offset = held.column_term[cols]
-            return _copies(held.keep(), held.factor, offset, rows, cols), held.table
-        equal = np.full(len(rows), 1.0 / len(rows))
-        square = problem.between(rows, cols, equal, equal).table(apart=True)
-        if isinstance(square, SquaredDistances) and square.by_product:
-            products = Products.of(square)
-            return product_provider(products, self.memory), products.table
-        return self._provider(self._kept(square)), square
-
-
-def _copies(matrix: NDArray[Any], factor: float, offset: Float, rows: Index, cols: Index) -> BlockCosts:
-    """Costs between copies of the rows and columns of a kept matrix."""
-
-    def block(some: Index) -> NDArray[Any]:
-        return np.take(matrix[rows[some]], cols, axis=1)
-
-    return BlockCosts(block, len(rows), offset, factor, quick=True)
+    def _seen(self, table: CostTable) -> tuple[CostProvider, CostTable]:
+        """Costs for a rough auction, and the table whose potentials its prices are."""
+        if isinstance(table, ProductTable):
+            return product_provider(table.products, self.memory), table.products.table
+        return self._provider(table), table
 
 
 def _moved(v: Float, seen: CostTable, table: CostTable) -> Float:

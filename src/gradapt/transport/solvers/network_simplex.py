@@ -38,9 +38,9 @@ _DUST = 1e-13
 # Times that costs may be cut off above those that the plan uses.
 _MOST_SHARPENINGS = 4
 # Looks at each candidate in the search for shortest paths, at most: ties take many, and pivots take over.
-_LOOKS_EACH = 20
+_LOOKS_EACH = 60
 # Samples of both clouds from which cost scaling comes before the search for shortest paths, which are long there.
-_SCALED_FROM = 15_000
+_SCALED_FROM = 30_000
 # It comes again where so many pairs join at once, for each sample, or after so many pivots.
 _MANY, _PATIENCE = 0.6, 0.5
 # A pass over all pairs takes those that violate by this share of the worst of the pass before.
@@ -81,8 +81,8 @@ class TransportTree:
         self.cost = np.zeros(n + m)
         self.flow = np.zeros(n + m)
         self.base0, self.base1, self.cap, self.sharpenings = np.zeros(n), np.zeros(m), np.inf, 0
-        # Pairs that were added since the tree was planted.
-        self.fresh = 0
+        # Pairs that were added since the tree was planted; whether places of pairs were used again since then.
+        self.fresh, self.swept = 0, False
         size = n + m + 1
         self.links = np.full((5, size), -1, np.int32)
         self.count = np.ones(size, np.int32)
@@ -134,7 +134,7 @@ class TransportTree:
         """Pivot until the plan is optimal on its candidates; returns the number of pivots."""
         pivots, size = 0, self.n + self.m
         # Pivots go round long ways in a large tree, one pair at a time: where many are to come, it is planted anew.
-        anew = size >= _SCALED_FROM and self.sharpenings == 0
+        anew = size >= _SCALED_FROM and self.sharpenings == 0 and not self.swept
         if anew and self.fresh > _MANY * size:
             self._plant(*self.potentials)
         for _ in range(_MOST_RAISES):
@@ -177,7 +177,7 @@ class TransportTree:
 
         if self.sharpenings or not (table.quick or isinstance(table, HeldTable)) or is_tensor(table.home):
             return False
-        first, room, n = len(self.tail), self.n + self.m + 1, self.n
+        first, room, n, self.swept = len(self.tail), self.n + self.m + 1, self.n, True
         self.add(np.zeros(room, np.int64), np.full(room, -n), np.zeros(room))
         free, state = np.arange(first, first + room)[::-1].copy(), np.array([room, first, n])
         tolerance, worst, pivots = self._tolerance, np.full(1, -np.inf), 0

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gradapt.transport.problem.float32_products import Products
+from gradapt.transport.problem.float32_products import PRODUCT_ENTRIES, Products
 from gradapt.transport.solvers.auction import AuctionState, TiesError, finish
 from gradapt.transport.solvers.candidate_lists import BlockCosts, CandidateLists, CostProvider, StoredCosts
 
@@ -35,7 +35,7 @@ def product_provider(products: Products, memory: float) -> CostProvider:
     n, m = products.shape
     if 4.0 * n * m <= memory:
         return StoredCosts(products.keep(), products.column_term, products.factor)
-    return BlockCosts(products.block, n, products.column_term, products.factor)
+    return BlockCosts(products.block, n, products.column_term, products.factor, entries=PRODUCT_ENTRIES)
 
 
 @dataclass(eq=False)
@@ -46,6 +46,10 @@ class RefinedCosts:
     rough: CandidateLists
     # The rough bounds, turned into bounds on refined values.
     bound: Float
+
+    @property
+    def capacity(self) -> int:
+        return int(self.rough.idx.shape[1])
 
     @property
     def shape(self) -> tuple[int, int]:

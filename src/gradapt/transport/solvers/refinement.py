@@ -178,12 +178,13 @@ class LoopedAuction:
         try:
             if not self._listed:
                 self._state.relist(self._provider, np.arange(self.table.shape[0]))
-            run_phase(self._provider, self._state, eps, leave=leave)
+            run_phase(self._provider, self._state, eps, leave=leave / self.table.shape[0])
         except _TimeUpError:
             return False
         return True
 
     def pairs(self) -> Index:
+        self._state.settle()
         return self._state.partner.astype(np.int64)
 
     def potentials(self, until: float) -> tuple[Float, Float] | None:
@@ -222,6 +223,10 @@ class _Timed:
     def offset(self) -> Float:
         return self.provider.offset
 
+    @property
+    def capacity(self) -> int:
+        return self.provider.capacity
+
     def k_best(self, rows: Index, prices: Float, lists: CandidateLists) -> None:
         for part in row_parts((len(rows), self.shape[1]), 16 * BLOCK_ENTRIES):
             if time.monotonic() > self.until:
@@ -245,9 +250,9 @@ class _TimedTree(TreeCosts):
         self._look_at_the_clock()
         super().k_best(rows, prices, lists)
 
-    def bid(self, queue: NDArray[np.int32], counts: Index, into: tuple[Any, ...], eps: float, limit: int) -> int:
+    def bid(self, queue: NDArray[np.int32], counts: Index, into: tuple[Any, ...], eps: float) -> int:
         self._look_at_the_clock()
-        return super().bid(queue, counts, into, eps, limit)
+        return super().bid(queue, counts, into, eps)
 
     def _look_at_the_clock(self) -> None:
         if time.monotonic() > self.until:

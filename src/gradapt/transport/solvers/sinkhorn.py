@@ -19,8 +19,8 @@ from gradapt.transport.problem.devices import fits_on_device
 from gradapt.transport.problem.problem import Problem, Solution
 from gradapt.transport.problem.reductions import among_carriers
 from gradapt.transport.solvers.annealing import annealed_potentials, annealing
-from gradapt.transport.solvers.column_generation import least_pairs
 from gradapt.transport.solvers.entries import Entries, balanced, large_entries, round_to_marginals
+from gradapt.transport.solvers.pricing import least_pairs
 
 __all__ = ["Greenkhorn", "Sinkhorn"]
 
