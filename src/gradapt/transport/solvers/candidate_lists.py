@@ -23,8 +23,9 @@ __all__ = ["BlockCosts", "CandidateLists", "CostProvider", "StoredCosts", "TreeC
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-# Lists hold between half this many columns and this many; more where a look at all columns takes long.
-LIST_CAPACITY, _LONG_LIST = 64, 256
+# Lists hold between half this many columns and this many; fewer where costs are kept, more where a look at all columns
+# takes long.
+LIST_CAPACITY, _SHORT_LIST, _LONG_LIST = 64, 32, 256
 # A search takes about as long as a look at so many prices.
 _LOOK_EACH = 64
 # Searches until a tree is asked whether it pays.
@@ -87,7 +88,7 @@ class StoredCosts:
     matrix: NDArray[Any]
     offset: Float
     factor: float = 1.0
-    capacity = LIST_CAPACITY
+    capacity = _SHORT_LIST
 
     @property
     def shape(self) -> tuple[int, int]:
