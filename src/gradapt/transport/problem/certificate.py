@@ -21,7 +21,7 @@ __all__ = ["certify", "dual_bound", "moment_bound"]
 # Covariances of more features than this are not formed for the moment bound.
 _MOMENT_FEATURES = 512
 # Features from which pairs are screened in float32 before any is computed in float64.
-_SCREENED_FEATURES = 128
+_SCREENED_FEATURES = 16
 # Pairs that are looked at for a bound by nearest neighbours, at most.
 _NEIGHBOUR_PAIRS = 2.5e9
 

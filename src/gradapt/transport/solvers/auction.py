@@ -32,9 +32,9 @@ _FACTOR = 5.0
 # The share of all weight that may be left by a phase but the last, and by every phase of a rough auction.
 _LEAVE, _ROUGH_LEAVE = 1e-3, 3e-3
 # Bids between two looks at the clock and at Ctrl-C.
-_SLICE = 1_000_000
-# Rows are scanned some 7 times, 4 in a rough auction; where it takes this many, prices creep up among ties.
-_SCANS_PER_ROW, _ROUGH_SCANS_PER_ROW, _NEAR_SCANS_PER_ROW = 25, 20, 60
+_SLICE = 100_000
+# Rows are scanned some 7 times, in a rough auction too; where it takes this many, prices creep up among ties.
+_SCANS_PER_ROW, _ROUGH_SCANS_PER_ROW, _NEAR_SCANS_PER_ROW = 25, 40, 60
 # Rows that are listed without a second core.
 _FEW_ROWS = 12
 # Samples from which it pays to assign the means of small boxes first.

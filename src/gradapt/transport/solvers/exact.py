@@ -37,8 +37,9 @@ Index = NDArray[np.int64]
 
 # Up to this many pairs the simplex takes them all at once.
 SMALL_PAIRS = 250 * 250
-# A run of the auction takes some 30 bids for each sample; mass ties take thousands.
-_BIDS_PER_SAMPLE = 1000
+# A run of the auction takes some 30 bids for each sample, a rough one between weights up to a hundred; mass ties take
+# thousands.
+_BIDS_PER_SAMPLE, _ROUGH_BIDS_PER_SAMPLE = 1000, 200
 # The rough auction stops at this share of the costs' spread, with few features at that one.
 _ROUGH, _NEAR_ROUGH = 1e-3, 6e-4
 # Samples from which a search in a tree is quicker than a pass over all of them.
@@ -201,7 +202,7 @@ class Exact:
         state = AuctionState.fresh(provider, whole_units(problem.weights0, problem.weights1))
         # Where the budget ends the run, whatever prices it reached are a start.
         tolerance = _NEAR_ROUGH if isinstance(provider, TreeCosts) else _ROUGH
-        budget = _BIDS_PER_SAMPLE * max(problem.shape)
+        budget = _ROUGH_BIDS_PER_SAMPLE * max(problem.shape)
         with suppress(TiesError):
             auction(provider, state, tolerance=tolerance, progress=self.progress, budget=budget)
         return _moved(provider.offset - state.prices, seen, table)
