@@ -2,4 +2,4 @@
 
 from importlib.util import find_spec
 
-collect_ignore = [] if find_spec("triton") else ["gradapt/learners/gathering.py"]
+collect_ignore = [] if find_spec("triton") else ["gradapt/learners/torch_gathering.py"]

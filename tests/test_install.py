@@ -20,12 +20,13 @@ SOURCE = REPOSITORY / "src" / "gradapt"
 SCRIPTS = tuple(REPOSITORY / folder for folder in ("tests", "benchmarks", "docs/gallery"))
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
-# Packages that are imported under another name than they are installed under.
+# Packages that are imported under another name than they are installed under; Triton comes with torch for GPUs.
 DISTRIBUTIONS = {
     "PIL": "pillow",
     "mpl_toolkits": "matplotlib",
     "ot": "pot",
     "sklearn": "scikit-learn",
+    "triton": "torch",
     "yaml": "pyyaml",
 }
 # Declared and not imported, with the reason.

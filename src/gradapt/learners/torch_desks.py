@@ -148,7 +148,7 @@ class Desk:
         for layer, out in zip(self._layers, firsts.tensors()[1:], strict=True):
             torch.index_select(layer.flatten(0, 1), 0, place, out=out)
         if self.forms_at_once:
-            from gradapt.learners.gathering import form_rows  # only where there is Triton
+            from gradapt.learners.torch_gathering import form_rows  # only where there is Triton
 
             form_rows(self._ends, self._pairs, self.next, self._positions, firsts.samples)
         else:
