@@ -22,7 +22,7 @@ from numba import njit
 from gradapt.transport.kernels.heap_loops import pop, sift_up
 from gradapt.transport.kernels.listing_loops import list_rows
 
-__all__ = ["bid", "bid_and_list", "place_bid", "release", "shortest_paths"]
+__all__ = ["bid", "bid_and_list", "enqueue", "place_bid", "release", "shortest_paths"]
 
 NEEDS_ROW, FINISHED, PAUSED = 1, 0, 2
 
@@ -63,7 +63,7 @@ def release(idx, cost, length, tau, price, shares, slack, queue):  # type: ignor
 
 
 @njit(cache=True, nogil=True)
-def _enqueue(row, queue, state, queued):  # type: ignore[no-untyped-def]
+def enqueue(row, queue, state, queued):  # type: ignore[no-untyped-def]
     tail = state[0] + state[1]
     queue[tail if tail < queue.size else tail - queue.size] = row
     state[1] += 1
@@ -114,7 +114,7 @@ def _lose(loser, part, free, queued, left, queue, state):  # type: ignore[no-unt
         return
     free[loser] += part
     if not queued[loser] and free[loser] > left[2]:
-        _enqueue(loser, queue, state, queued)
+        enqueue(loser, queue, state, queued)
 
 
 @njit(cache=True, nogil=True)
@@ -172,7 +172,7 @@ def bid(queue, state, parked, idx, cost, length, tau, price, shares, eps, limit)
             parked[state[2]] = row
             state[2] += 1
         elif free[row] > left[2]:
-            _enqueue(row, queue, state, queued)
+            enqueue(row, queue, state, queued)
         else:
             queued[row] = False
     state[3] += bids

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from gradapt.transport.kernels.auction_loops import place_bid
+from gradapt.transport.kernels.auction_loops import enqueue, place_bid
 from gradapt.transport.kernels.pricing_loops import replace_largest
 
 __all__ = ["bid_near", "cut_boxes", "lean_prices", "nearest"]
@@ -214,8 +214,6 @@ def bid_near(queue, state, idx, cost, length, tau, price, shares, eps, limit,  #
         bids += 1
         queued[row] = free[row] > left[2]
         if queued[row]:
-            tail = state[0] + state[1]
-            queue[tail if tail < queue.size else tail - queue.size] = row
-            state[1] += 1
+            enqueue(row, queue, state, queued)
     state[3] += bids
     return state[1]

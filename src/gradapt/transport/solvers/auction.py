@@ -171,12 +171,10 @@ def auction(
 def _coarse_prices(provider: TreeCosts, state: AuctionState, eps: float) -> float:
     """Begin with the prices between the means of small boxes; the epsilon to go on with, 0 where nothing is known.
 
-    Boxes of a cloud hold equally many samples. Their assignment is solved in the same way, boxes of boxes first.
+    Boxes have the weight of their samples. They are coupled in the same way, boxes of boxes first.
     """
     table = provider.table
-    if min(table.shape) < _COARSE_FROM:
-        return 0.0
-    if state.shares is None:
+    if min(table.shape) < _COARSE_FROM or state.shares is None:
         return 0.0
     weights, whole = (state.shares.free, state.shares.mass[: table.shape[1]]), state.shares.whole
     (first, within0, mass0), (second, within1, mass1) = (
