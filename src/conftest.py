@@ -2,4 +2,6 @@
 
 from importlib.util import find_spec
 
-collect_ignore = [] if find_spec("triton") else ["gradapt/learners/torch_gathering.py"]
+_KERNELS = ["learners/torch_gathering", "learners/torch_stacked_adam"]
+
+collect_ignore = [] if find_spec("triton") else [f"gradapt/{name}.py" for name in _KERNELS]

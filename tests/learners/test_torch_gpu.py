@@ -274,3 +274,30 @@ def test_scores_and_gradients_of_a_stack_in_tf32():
     """
     for name, difference in stack_and_single("cuda"):
         assert difference < 0.1, name
+
+
+def test_stacked_adam_is_adam():
+    """Slots at different steps; those that are not moved stay as they are."""
+    from gradapt.learners.torch_stacked_adam import adam_step
+
+    torch.manual_seed(0)
+    slots, moved, shape = 5, 4, (3, 700)
+    values = torch.randn(slots, *shape, device="cuda")
+    moments = torch.zeros_like(values), torch.zeros_like(values)
+    steps = torch.zeros(slots, device="cuda")
+    singles = [torch.nn.Parameter(own.double()) for own in values]
+    adams = [torch.optim.Adam([own], lr=1e-2, weight_decay=1e-1) for own in singles]
+    for number in range(12):
+        # The third slot begins anew in the middle.
+        if number == 5:
+            adams[2] = torch.optim.Adam([singles[2]], lr=1e-2, weight_decay=1e-1)
+            for own in (*moments, steps):
+                own[2] = 0.0
+        gradients = torch.randn(moved, *shape, device="cuda")
+        steps[:moved] += 1
+        adam_step(values, gradients, moments, steps, 1e-2, 1e-1)
+        for own, adam, gradient in zip(singles, adams, gradients, strict=False):
+            own.grad = gradient.double()
+            adam.step()
+    assert torch.allclose(values.double(), torch.stack([own.detach() for own in singles]), atol=1e-5)
+    assert torch.equal(moments[0][moved:], torch.zeros_like(moments[0][moved:]))

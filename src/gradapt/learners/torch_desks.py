@@ -92,8 +92,10 @@ class Desk:
             # Kept, so that the addresses stay theirs.
             self._samples[slot] = Interpolated(x0, x1, samples.rows, samples.cols, samples.position)
             for own, x in zip(self._ends, (x0, x1), strict=True):
-                own[slot] = x.data_ptr()
-            self._positions[slot] = samples.position
+                # A number that is assigned to one place of a tensor would be copied from the host, which waits for all
+                # steps under way; one that fills it is not.
+                own[slot].fill_(x.data_ptr())
+            self._positions[slot].fill_(samples.position)
             return
         n_bytes = self.slots * len(samples) * self.stack.n_inputs * self.batches.samples.element_size()
         if n_bytes > _HELD_BYTES:
@@ -120,7 +122,7 @@ class Desk:
             self._pairs = _longer(self._pairs, 2, n_batches)
         for layer, value in zip(self._layers, epoch.tensors(), strict=True):
             layer[slot, :n_batches] = value
-        self.next[slot] = 0
+        self.next[slot].zero_()
         samples, places = self._samples[slot], epoch.places
         if samples is None:
             self._pairs[0, slot, :n_batches] = places

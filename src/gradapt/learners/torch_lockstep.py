@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from gradapt.learners.torch_adam import FusedAdam, has_own_kernel
 from gradapt.learners.torch_desks import Desk, Epoch
 from gradapt.learners.torch_draws import Draws
 from gradapt.learners.torch_lessons import Lesson, batches_of
@@ -78,13 +79,43 @@ class _StackedSteps(Steps):
     # Puts the inputs of so many slots together, where that belongs to the step.
     serve: Callable[[int], None] | None = None
 
+    def __init__(self, stack: Stack, loss: Callable[..., Tensor], recipe: Recipe, capture: bool | None) -> None:
+        super().__init__(stack, loss, recipe.optimiser, capture=capture)
+        # State of the optimiser for parameters that a kernel moves in all slots at once, by their names.
+        self._stacked: dict[str, dict[str, Tensor]] = {}
+        for number, (name, values) in enumerate(stack.trained()):
+            if isinstance(self.optimiser, FusedAdam) and has_own_kernel(values[0]):
+                moments = {key: torch.zeros_like(values) for key in ("exp_avg", "exp_avg_sq")}
+                self._stacked[name] = state = {"step": torch.zeros(stack.slots, device=self.device), **moments}
+                for slot in range(stack.slots):
+                    own = stack.parameters_of(slot)[number]
+                    self.optimiser.state[own] = {key: value[slot] for key, value in state.items()}
+
     def update(self, *inputs: Tensor | None) -> None:
+        slots = len(inputs[0])  # type: ignore[arg-type]
         if self.serve is not None:
             with torch.no_grad():
-                self.serve(len(inputs[0]))  # type: ignore[arg-type]
-        gradients = torch.autograd.grad(self.loss(*inputs), self.module.leaves(len(inputs[0])))  # type: ignore[arg-type]
-        self.module.hand_out(gradients)
+                self.serve(slots)
+        gradients = torch.autograd.grad(self.loss(*inputs), self.module.leaves(slots))
+        names = [name for name, _ in self.module.trained()]
+        self._move({name: own for name, own in zip(names, gradients, strict=True) if name in self._stacked})
+        left = (None if name in self._stacked else own for name, own in zip(names, gradients, strict=True))
+        self.module.hand_out(list(left))
         self.optimiser.step()
+
+    @torch.no_grad()
+    def _move(self, gradients: dict[str, Tensor]) -> None:
+        """The optimiser's step for parameters that are moved in all slots at once."""
+        if not gradients:
+            return
+        from gradapt.learners.torch_stacked_adam import adam_step  # only where there is Triton
+
+        values, options = dict(self.module.trained()), self.optimiser.param_groups[0]
+        for name, own in gradients.items():
+            state = self._stacked[name]
+            state["step"][: len(own)].add_(1.0)
+            moments = state["exp_avg"], state["exp_avg_sq"]
+            adam_step(values[name], own, moments, state["step"], options["lr"], options["weight_decay"])
 
     def inputs_of_capture(self, inputs: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
         # They are always the same tensors.
@@ -129,7 +160,7 @@ class Lockstep:
     def __init__(self, module: nn.Module, recipe: Recipe, slots: int, *, capture: bool | None = None) -> None:
         self.module, self.recipe = deepcopy(module), recipe
         self.stack = Stack(module, slots)
-        self.steps = _StackedSteps(self.stack, self._loss, recipe.optimiser, capture=capture)
+        self.steps = _StackedSteps(self.stack, self._loss, recipe, capture)
         self.members: list[_Member] = []
         self._desk: Desk | None = None
         length, drops = int(recipe.batch_size or 0), any(isinstance(layer, nn.Dropout) for layer in module.modules())

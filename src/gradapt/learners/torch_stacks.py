@@ -190,11 +190,11 @@ class Stack(nn.Module):
         """The parameters of the first slots, to be differentiated by."""
         return [layer.leaf(name, slots) for layer in self.layers for name in layer.trained]
 
-    def hand_out(self, gradients: Sequence[Tensor]) -> None:
+    def hand_out(self, gradients: Sequence[Tensor | None]) -> None:
         """Give each slot its own part of the gradients of the leaves; the others get none."""
         for own, gradient in zip(self._own.values(), gradients, strict=True):
             for slot, parameter in enumerate(own):
-                parameter.grad = gradient[slot] if slot < len(gradient) else None
+                parameter.grad = gradient[slot] if gradient is not None and slot < len(gradient) else None
 
     def forward(self, batches: Batches) -> Tensor:
         """Scores of shape (slots, length, K), in training mode."""

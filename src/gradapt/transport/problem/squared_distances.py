@@ -250,10 +250,10 @@ class SquaredDistances:
 
     def _tensor_pairs(self, rows: Index, cols: Index) -> Float:
         r, c = beside(self.x0, rows), beside(self.x0, cols)
-        costs = np.empty(len(rows))
+        costs, apart = np.empty(len(rows)), self.apart
         for part in row_parts((len(rows), self.features), DEVICE_BLOCK_ENTRIES):
-            difference = self.x0[r[part]].double() - self.x1[c[part]].double() - self.shift
-            costs[part] = to_numpy(difference.square().sum(dim=1))
+            difference = as_double(self.x0[r[part]]).sub_(self.x1[c[part]])
+            costs[part] = to_numpy(square_norms(difference.sub_(self.shift) if apart else difference))
         return np.asarray(checked(costs))
 
     def potential0(self, u: Float) -> Float:
@@ -292,7 +292,7 @@ def _has_far_samples(table: SquaredDistances) -> bool:
 
 
 def square_norms(x: Any, centre: Any = 0.0) -> Any:
-    """Squared length of every row about a centre, in float64.
+    """Squared length of every row about a centre, in float64; a norm reads a tensor once, and writes no squares.
 
     >>> square_norms(np.array([[3.0, 4.0]])).tolist()
     [25.0]
@@ -305,7 +305,7 @@ def square_norms(x: Any, centre: Any = 0.0) -> Any:
         entries, out = PAIR_VALUES, np.empty(x.shape[0])
     for part in row_parts(x.shape, entries):
         centred = about(x[part], centre, slice(None))
-        out[part] = centred.square().sum(dim=1) if is_tensor(x) else np.einsum("ij,ij->i", centred, centred)
+        out[part] = centred.norm(dim=1).square() if is_tensor(x) else np.einsum("ij,ij->i", centred, centred)
     return out
 
 
