@@ -301,3 +301,34 @@ def test_stacked_adam_is_adam():
             adam.step()
     assert torch.allclose(values.double(), torch.stack([own.detach() for own in singles]), atol=1e-5)
     assert torch.equal(moments[0][moved:], torch.zeros_like(moments[0][moved:]))
+
+
+def test_stacked_norm_is_batch_normalisation():
+    """Slots with all samples and with some; running statistics of slots that are not computed stay as they are."""
+    from gradapt.learners.torch_stacked_norm import stacked_norm
+
+    torch.manual_seed(0)
+    slots, length, neurons = 3, 130, 21
+    x, weigh = (torch.randn(slots, length, neurons, device="cuda", requires_grad=True) for _ in range(2))
+    scale, shift = (torch.randn(slots, neurons, device="cuda", requires_grad=True) for _ in range(2))
+    running = torch.randn(slots + 1, neurons, device="cuda"), torch.rand(slots + 1, neurons, device="cuda") + 0.5
+    before = [own.clone() for own in running]
+    there = torch.ones(slots, length, device="cuda")
+    there[1, 90:] = 0.0
+    weigh = weigh.detach() * there[:, :, None]
+    out = stacked_norm(x, there, scale, shift, running, 0.1, 1e-5)
+    found = torch.autograd.grad((out * weigh).sum(), [x, scale, shift])
+    for slot in range(slots):
+        n = int(there[slot].sum())
+        single = torch.nn.BatchNorm1d(neurons).cuda().double()
+        values = (scale[slot], shift[slot], before[0][slot], before[1][slot], torch.tensor(0))
+        single.load_state_dict(dict(zip(single.state_dict(), values, strict=True)))
+        own = x[slot, :n].detach().double().requires_grad_()
+        expected = single(own)
+        gradients = torch.autograd.grad((expected * weigh[slot, :n]).sum(), [own, single.weight, single.bias])
+        mine = found[0][slot, :n], found[1][slot], found[2][slot]
+        pairs = [(out[slot, :n], expected), *zip(mine, gradients, strict=True)]
+        pairs += [(running[0][slot], single.running_mean), (running[1][slot], single.running_var)]
+        for one, other in pairs:
+            assert torch.allclose(one.double(), other.double(), rtol=1e-4, atol=1e-4)
+    assert torch.equal(running[0][slots:], before[0][slots:])

@@ -145,16 +145,17 @@ class Desk:
 
     def serve(self, members: int, width: int) -> None:
         """Put the next batch of each member into the first slots; others up to ``width`` hold what nobody reads."""
-        place = (self.next + self._slot * self.capacity)[:width]
-        firsts = self.first(width)
-        for layer, out in zip(self._layers, firsts.tensors()[1:], strict=True):
-            torch.index_select(layer.flatten(0, 1), 0, place, out=out)
+        place, firsts = self.next + self._slot * self.capacity, self.first(width)
+        # On a GPU it takes longer to choose a few rows than many: all slots are read, whoever is in them.
+        read = self.slots if place.is_cuda else width
+        for layer, out in zip(self._layers, self.first(read).tensors()[1:], strict=True):
+            torch.index_select(layer.flatten(0, 1), 0, place[:read], out=out)
         if self.forms_at_once:
             from gradapt.learners.torch_gathering import form_rows  # only where there is Triton
 
             form_rows(self._ends, self._pairs, self.next, self._positions, firsts.samples)
         else:
-            self._fetch(members, width, place)
+            self._fetch(members, width, place[:width])
         self.next.add_(1).clamp_(max=self.capacity - 1)
 
     def _fetch(self, members: int, width: int, place: Tensor) -> None:

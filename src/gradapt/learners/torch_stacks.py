@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import dropout
 
+from gradapt.extras import has
 from gradapt.networks.wide import WideLinear, pieces_of
 
 __all__ = ["Batches", "Stack", "plain_layers"]
@@ -310,6 +311,14 @@ class _Norm(_Base):
             self.tracked[prefix + name] = buffer.new_zeros((slots, *buffer.shape))
 
     def __call__(self, x: Tensor, batches: Batches) -> Tensor:
+        with torch.no_grad():
+            self.tracked[self.prefix + "num_batches_tracked"][: len(x)].add_(1)
+        if x.is_cuda and x.dtype == torch.float32 and has("triton"):
+            from gradapt.learners.torch_stacked_norm import stacked_norm  # only where there is Triton
+
+            scale, shift = (self.leaf(self.prefix + name, len(x)) for name in ("weight", "bias"))
+            running = self.tracked[self.prefix + "running_mean"], self.tracked[self.prefix + "running_var"]
+            return stacked_norm(x, batches.there, scale, shift, running, self.momentum, self.eps)
         there = batches.there.unsqueeze(2)
         count = there.sum(1, keepdim=True)
         mean = (x * there).sum(1, keepdim=True) / count
@@ -319,7 +328,6 @@ class _Norm(_Base):
             unbiased = variance * (count / (count - 1.0))
             for name, value in (("running_mean", mean), ("running_var", unbiased)):
                 self.tracked[self.prefix + name][: len(x)].lerp_(value.squeeze(1), self.momentum)
-            self.tracked[self.prefix + "num_batches_tracked"][: len(x)].add_(1)
         scale, shift = (self.leaf(self.prefix + name, len(x)).unsqueeze(1) for name in ("weight", "bias"))
         return centred * torch.rsqrt(variance + self.eps) * scale + shift
 
