@@ -40,8 +40,6 @@ class Settings:
         Share of the least confident pseudo-labels, by largest minus smallest logit.
     use_plan_weights : bool
         Weigh generated samples in the loss by the mass of the plan.
-    plan : {"exact", "entropic"}
-        Entropic plans are thinned by the small-value cutoff.
     tf32 : bool
         Whether matrix products of the networks may use TF32 on a GPU, as torch lets convolutions do; transport
         never does.
@@ -58,7 +56,6 @@ class Settings:
     patience: int | None = None
     drop_fraction: float = 0.1
     use_plan_weights: bool = False
-    plan: Literal["exact", "entropic"] = "exact"
     tf32: bool = True
 
     @property
@@ -124,6 +121,4 @@ def _paper(table: str) -> Settings:
         batch_size=512,
         patience=2,
         use_plan_weights=True,
-        # Exact, or entropic with cutoffs, says the text; exact plans of 50,000 x 40,000 rows are for a large GPU alone.
-        plan="exact" if images else "entropic",
     )
