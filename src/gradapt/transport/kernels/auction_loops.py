@@ -28,7 +28,7 @@ NEEDS_ROW, FINISHED, PAUSED = 1, 0, 2
 
 
 @njit(cache=True, nogil=True)
-def release(idx, cost, length, tau, price, shares, slack, queue):  # type: ignore[no-untyped-def]
+def release(idx, cost, floor, length, tau, price, shares, slack, queue):  # type: ignore[no-untyped-def]
     """Take shares from rows to which they are worse than their best by more than ``slack``; queue rows with weight.
 
     Returns how many these are.
@@ -37,6 +37,8 @@ def release(idx, cost, length, tau, price, shares, slack, queue):  # type: ignor
     best = tau.copy()
     for row in range(free.size):
         for k in range(length[row]):
+            if floor[row, k] >= best[row]:
+                break
             best[row] = min(best[row], cost[row, k] + price[idx[row, k]])
     for column in range(first.size):
         at = first[column]
@@ -71,7 +73,7 @@ def enqueue(row, queue, state, queued):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def place_bid(row, idx, cost, length, tau, price, free, queued, first, following, holder, mass, ask, unused, left,  # type: ignore[no-untyped-def]
+def place_bid(row, idx, cost, floor, length, tau, price, free, queued, first, following, holder, mass, ask, unused, left,  # type: ignore[no-untyped-def]
               eps, queue, state):  # fmt: skip
     """Let a row take shares of the best column of its list, the cheapest first, for all its weight if it can.
 
@@ -80,6 +82,9 @@ def place_bid(row, idx, cost, length, tau, price, free, queued, first, following
     """
     best, second, column = np.inf, np.inf, -1
     for k in range(length[row]):
+        # Nothing from here on was cheaper when the list was made, and prices only rise.
+        if floor[row, k] >= second:
+            break
         value = cost[row, k] + price[idx[row, k]]
         if value < best:
             second = best
@@ -149,7 +154,7 @@ def _take(row, column, raised, free, queued, first, following, holder, mass, ask
 
 
 @njit(cache=True, nogil=True)
-def bid(queue, state, parked, idx, cost, length, tau, price, shares, eps, limit):  # type: ignore[no-untyped-def]
+def bid(queue, state, parked, idx, cost, floor, length, tau, price, shares, eps, limit):  # type: ignore[no-untyped-def]
     """Auction until enough is placed, the queue is dry or ``limit`` bids are made; how many rows are in it then.
 
     ``state`` holds the queue's head, its size, the number of parked rows and the bids made.
@@ -166,7 +171,7 @@ def bid(queue, state, parked, idx, cost, length, tau, price, shares, eps, limit)
         state[1] -= 1
         bids += 1
         if not place_bid(
-            row, idx, cost, length, tau, price, free, queued, first, following, holder, mass, ask, unused, left,
+            row, idx, cost, floor, length, tau, price, free, queued, first, following, holder, mass, ask, unused, left,
             eps, queue, state,
         ):  # fmt: skip
             parked[state[2]] = row
@@ -180,18 +185,19 @@ def bid(queue, state, parked, idx, cost, length, tau, price, shares, eps, limit)
 
 
 @njit(cache=True, nogil=True)
-def bid_and_list(matrix, factor, few, wanted, queue, state, parked, idx, cost, length, tau, price, shares, eps, limit):  # type: ignore[no-untyped-def]
+def bid_and_list(matrix, factor, few, wanted, queue, state, parked, idx, cost, floor, length, tau, price, shares,  # type: ignore[no-untyped-def]
+                 eps, limit):  # fmt: skip
     """Auction as `bid` does; where no more than ``few`` rows are parked they get new lists at once, from kept costs.
 
     ``state[4]`` counts these lists.
     """
     first = state[4]
     while True:
-        size = bid(queue, state, parked, idx, cost, length, tau, price, shares, eps, limit)
+        size = bid(queue, state, parked, idx, cost, floor, length, tau, price, shares, eps, limit)
         if size > 0 or state[2] == 0 or state[2] > few or state[4] - first > idx.shape[0]:
             return size
         rows = parked[: state[2]].astype(np.int64)
-        list_rows(matrix, factor, rows, rows, price, wanted, idx, cost, length, tau)
+        list_rows(matrix, factor, rows, rows, price, wanted, idx, cost, floor, length, tau)
         state[4] += rows.size
         queue[: rows.size] = rows
         state[0], state[1], state[2] = 0, rows.size, 0
@@ -226,7 +232,7 @@ def _reach(row, column, value, state, heap, place, key, pred, touched, owner, be
 
 @njit(cache=True, nogil=True)
 def _relax(row, n_cols, state, heap, place, key, pred, touched, rows, depth, best,  # type: ignore[no-untyped-def]
-           idx, cost, length, tau, u, price, owner, wide_slot, wide):  # fmt: skip
+           idx, cost, floor, length, tau, u, price, owner, wide_slot, wide):  # fmt: skip
     at = depth[row]
     slot = wide_slot[row]
     if slot >= 0:
@@ -246,6 +252,8 @@ def _relax(row, n_cols, state, heap, place, key, pred, touched, rows, depth, bes
             )
         return
     for k in range(length[row]):
+        if at + (floor[row, k] - u[row]) >= best[0]:
+            break
         j = idx[row, k]
         _reach(
             row, j, at + max(cost[row, k] + price[j] - u[row], 0.0), state, heap, place, key, pred, touched, owner, best
@@ -257,7 +265,7 @@ def _relax(row, n_cols, state, heap, place, key, pred, touched, rows, depth, bes
 
 @njit(cache=True, nogil=True)
 def shortest_paths(free, state, heap, place, key, pred, touched, rows, depth, best,  # type: ignore[no-untyped-def]
-                   idx, cost, length, tau, u, price, owner, partner, wide_slot, wide, limit):  # fmt: skip
+                   idx, cost, floor, length, tau, u, price, owner, partner, wide_slot, wide, limit):  # fmt: skip
     """Match every row of ``free`` by one shortest augmenting path (Dijkstra over the lists).
 
     Each row reached puts a sentinel into the heap, at the distance where columns outside its
@@ -278,7 +286,7 @@ def shortest_paths(free, state, heap, place, key, pred, touched, rows, depth, be
             state[4] = root
         if state[4] >= 0:
             _relax(state[4], n_cols, state, heap, place, key, pred, touched, rows, depth, best,
-                   idx, cost, length, tau, u, price, owner, wide_slot, wide)  # fmt: skip
+                   idx, cost, floor, length, tau, u, price, owner, wide_slot, wide)  # fmt: skip
             state[4] = -1
         sink = -1
         while sink < 0:
@@ -295,7 +303,7 @@ def shortest_paths(free, state, heap, place, key, pred, touched, rows, depth, be
             rows[state[3]] = row
             state[3] += 1
             _relax(row, n_cols, state, heap, place, key, pred, touched, rows, depth, best,
-                   idx, cost, length, tau, u, price, owner, wide_slot, wide)  # fmt: skip
+                   idx, cost, floor, length, tau, u, price, owner, wide_slot, wide)  # fmt: skip
         _augment(free[state[0]], sink, state, heap, place, key, pred, touched, rows, depth, u, price, owner, partner)
         state[0] += 1
         state[5] = 0

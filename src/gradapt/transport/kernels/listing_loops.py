@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-__all__ = ["lane_minima", "list_rows", "lower_columns", "pair_differences", "squared_differences", "transform_rows"]
+__all__ = ["insert", "lane_minima", "list_rows", "lower_columns", "pair_differences", "squared_differences", "transform_rows"]
 
 # Groups of lanes for each column wanted, and lanes of a group: fewer columns are then looked at a second time.
 _GROUPS_EACH, _LANES_EACH = 4, 8
@@ -70,11 +70,21 @@ def _group_minima(minima, least):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def list_rows(matrix, factor, sources, targets, price, wanted, idx, cost, length, tau):  # type: ignore[no-untyped-def]
+def insert(found, column, value, its_cost, idx, cost, floor):  # type: ignore[no-untyped-def]
+    """Put a column into the list of a row, which has ``found`` of them in the order of their values."""
+    at = found
+    while at > 0 and floor[at - 1] > value:
+        floor[at], idx[at], cost[at] = floor[at - 1], idx[at - 1], cost[at - 1]
+        at -= 1
+    floor[at], idx[at], cost[at] = value, column, its_cost
+
+
+@njit(cache=True, nogil=True)
+def list_rows(matrix, factor, sources, targets, price, wanted, idx, cost, floor, length, tau):  # type: ignore[no-untyped-def]
     """Fill the lists of rows ``targets`` from rows ``sources`` of ``matrix`` at the given prices.
 
     A cost is ``factor`` times the entry of the matrix. At least ``wanted`` columns of least
-    ``cost + price`` are listed, at most as many as a list holds. Ties are taken from a
+    ``cost + price`` are listed, at most as many as a list holds, the least first; ``floor`` gets these values. Ties are taken from a
     different place in each row, so that tied rows do not all list the same columns.
     """
     m, capacity = price.size, idx.shape[1]
@@ -116,8 +126,7 @@ def list_rows(matrix, factor, sources, targets, price, wanted, idx, cost, length
         for k in range(found):
             if values[k] < threshold or (values[k] == threshold and ties_left > 0):
                 ties_left -= values[k] == threshold
-                idx[row, kept] = columns[k]
-                cost[row, kept] = factor * costs[columns[k]]
+                insert(kept, columns[k], values[k], factor * costs[columns[k]], idx[row], cost[row], floor[row])
                 kept += 1
         length[row] = kept
         tau[row] = np.inf if kept == m else threshold

@@ -84,11 +84,11 @@ class SampleTree:
         lean_prices(prices, self._boxes, self._ordered, self._slope, self._least)
 
     def list_nearest(
-        self, queries: Float, rows: Index, prices: Float, wanted: int, into: tuple[Any, Any, Any, Any]
+        self, queries: Float, rows: Index, prices: Float, wanted: int, into: tuple[Any, ...]
     ) -> None:
         """For some rows of the queries, the samples of least squared distance plus price, after `look`.
 
-        ``into`` gets their numbers, their distances, how many they are, and the largest value among them.
+        ``into`` gets their numbers, their distances, their values, how many they are, and the largest value among them.
         """
         from gradapt.transport.kernels.tree_loops import nearest  # numba is slow to import
 
@@ -112,7 +112,7 @@ class SampleTree:
         n, wanted = len(queries), min(wanted, len(self.samples))
         idx, cost, tau = np.zeros((n, wanted), np.int32), np.zeros((n, wanted)), np.empty(n)
         self.look(prices)
-        self.list_nearest(queries, np.arange(n), prices, wanted, (idx, cost, np.zeros(n, np.int32), tau))
+        self.list_nearest(queries, np.arange(n), prices, wanted, (idx, cost, np.empty((n, wanted)), np.zeros(n, np.int32), tau))
         return idx.astype(np.int64), cost, tau
 
 

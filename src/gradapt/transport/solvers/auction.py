@@ -230,7 +230,7 @@ def run_phase(
         raise ValueError("an auction needs a state that AuctionState.fresh made")
     queue, parked = np.zeros(n, np.int32), np.zeros(n, np.int32)
     shares.leave(leave)
-    read = lists.idx, lists.cost, lists.length, lists.tau, state.prices
+    read = *lists.arrays, state.prices
     counts = np.array([0, release(*read, shares.arrays, eps, queue), 0, 0, 0], np.int64)
     # A few lists are made faster than the way to the provider and back takes.
     kept: tuple[Any, float, int] = np.zeros((0, 0), np.float32), 1.0, 0
@@ -286,8 +286,7 @@ def finish(
     while True:
         searched = counts[0]
         code = shortest_paths(
-            free, counts, heap, place, key, pred, touched, rows, depth, best, lists.idx, lists.cost, lists.length,
-            lists.tau, state.u, state.prices, state.owner, state.partner, wide_slot, wide, 2000,
+            free, counts, heap, place, key, pred, touched, rows, depth, best, *lists.arrays, state.u, state.prices, state.owner, state.partner, wide_slot, wide, 2000,
         )  # fmt: skip
         if counts[0] != searched:
             fresh.clear()

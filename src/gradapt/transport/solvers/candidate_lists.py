@@ -36,10 +36,15 @@ _SLICE = 100_000
 
 @dataclass(eq=False)
 class CandidateLists:
-    """Columns, costs and bounds of every row's list; the compiled loops fill and read them."""
+    """Columns, costs and bounds of every row's list; the compiled loops fill and read them.
+
+    ``floor`` has the values ``cost + price`` of a list when it was made, in their order, or something below them: prices
+    only rise, so that a look at a list can end where they are larger than what was found.
+    """
 
     idx: NDArray[np.int32]
     cost: Float
+    floor: Float
     length: NDArray[np.int32]
     tau: Float
 
@@ -49,9 +54,15 @@ class CandidateLists:
         return cls(
             np.zeros((n, capacity), np.int32),
             np.zeros((n, capacity)),
+            np.full((n, capacity), -np.inf),
             np.zeros(n, np.int32),
             np.full(n, -np.inf),
         )
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """What compiled loops need."""
+        return self.idx, self.cost, self.floor, self.length, self.tau
 
     @property
     def wanted(self) -> int:
@@ -181,8 +192,7 @@ class TreeCosts:
             if self._since >= self.shape[1]:
                 tree.look(prices)
                 self._since = 0
-            into = lists.idx, lists.cost, lists.length, lists.tau
-            tree.list_nearest(self.table.first, piece, prices, lists.wanted, into)
+            tree.list_nearest(self.table.first, piece, prices, lists.wanted, lists.arrays)
 
     def forget_prices(self) -> None:
         """Prices fell: look at all of them before the next search."""
@@ -195,7 +205,7 @@ class TreeCosts:
         tree, patience = self.table.columns, max(1, self.shape[1] // _LOOK_EACH)
         wanted, budget = max(1, into[0].shape[1] // 2), tree.most_looks
         state = np.array([counts[0], counts[1], 0, 0, tree.searches, tree.looks], np.int64)
-        tree.look(into[4])
+        tree.look(into[5])
         arguments: Any = (queue, state, *into, eps, _SLICE, self.table.first, *tree.arrays, wanted, patience, budget)
         left = bid_near(*arguments)
         counts[:2], counts[3] = state[:2], counts[3] + state[3]
@@ -216,10 +226,7 @@ def fill_lists(
     from gradapt.transport.kernels.listing_loops import list_rows  # numba is slow to import
 
     def part(piece: slice) -> None:
-        list_rows(
-            matrix, factor, sources[piece], targets[piece], prices, lists.wanted,
-            lists.idx, lists.cost, lists.length, lists.tau,
-        )  # fmt: skip
+        list_rows(matrix, factor, sources[piece], targets[piece], prices, lists.wanted, *lists.arrays)
 
     # Threads only where the rows cost more than starting them.
     in_threads(part, len(sources), small=len(sources) * matrix.shape[1] < THREADED)
