@@ -3,7 +3,11 @@
 import importlib.util
 from functools import cache
 
-__all__ = ["has_numba"]
+__all__ = ["UNCOUNTED", "has_numba"]
+
+# For compiled functions that allocate nothing and are called often: numba counts the references to an array at every
+# call and slice otherwise, which takes longer than a short loop does.
+UNCOUNTED = {"_nrt": False}
 
 
 @cache

@@ -19,6 +19,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from gradapt.transport.kernels import UNCOUNTED
 from gradapt.transport.kernels.heap_loops import pop, sift_up
 from gradapt.transport.kernels.listing_loops import list_rows
 
@@ -64,7 +65,7 @@ def release(idx, cost, floor, length, tau, price, shares, slack, queue):  # type
     return count
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def enqueue(row, queue, state, queued):  # type: ignore[no-untyped-def]
     tail = state[0] + state[1]
     queue[tail if tail < queue.size else tail - queue.size] = row
@@ -72,7 +73,7 @@ def enqueue(row, queue, state, queued):  # type: ignore[no-untyped-def]
     queued[row] = True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def place_bid(row, idx, cost, floor, length, tau, price, free, queued, first, following, holder, mass, ask, unused, left,  # type: ignore[no-untyped-def]
               eps, queue, state):  # fmt: skip
     """Let a row take shares of the best column of its list, the cheapest first, for all its weight if it can.
@@ -111,7 +112,7 @@ def place_bid(row, idx, cost, floor, length, tau, price, free, queued, first, fo
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _lose(loser, part, free, queued, left, queue, state):  # type: ignore[no-untyped-def]
     """Somebody takes a part of what a row has, or of what nobody has."""
     if loser < 0:
@@ -122,7 +123,7 @@ def _lose(loser, part, free, queued, left, queue, state):  # type: ignore[no-unt
         enqueue(loser, queue, state, queued)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def _take(row, column, raised, free, queued, first, following, holder, mass, ask, unused, left, queue, state):  # type: ignore[no-untyped-def]
     """Shares of a column that are cheaper than ``raised`` go to a row, as many as it has weight for, at that price."""
     wanted, taken, at = free[row], 0.0, first[column]
@@ -153,7 +154,7 @@ def _take(row, column, raised, free, queued, first, following, holder, mass, ask
         first[column] = new
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def bid(queue, state, parked, idx, cost, floor, length, tau, price, shares, eps, limit):  # type: ignore[no-untyped-def]
     """Auction until enough is placed, the queue is dry or ``limit`` bids are made; how many rows are in it then.
 
@@ -185,7 +186,7 @@ def bid(queue, state, parked, idx, cost, floor, length, tau, price, shares, eps,
 
 
 @njit(cache=True, nogil=True)
-def bid_and_list(matrix, factor, few, wanted, queue, state, parked, idx, cost, floor, length, tau, price, shares,  # type: ignore[no-untyped-def]
+def bid_and_list(matrix, factor, quantised, few, wanted, queue, state, parked, idx, cost, floor, length, tau, price, shares,  # type: ignore[no-untyped-def]
                  eps, limit):  # fmt: skip
     """Auction as `bid` does; where no more than ``few`` rows are parked they get new lists at once, from kept costs.
 
@@ -197,13 +198,13 @@ def bid_and_list(matrix, factor, few, wanted, queue, state, parked, idx, cost, f
         if size > 0 or state[2] == 0 or state[2] > few or state[4] - first > idx.shape[0]:
             return size
         rows = parked[: state[2]].astype(np.int64)
-        list_rows(matrix, factor, rows, rows, price, wanted, idx, cost, floor, length, tau)
+        list_rows(matrix, factor, quantised, rows, rows, price, wanted, idx, cost, floor, length, tau)
         state[4] += rows.size
         queue[: rows.size] = rows
         state[0], state[1], state[2] = 0, rows.size, 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def _offer(item, value, state, heap, place, key):  # type: ignore[no-untyped-def]
     """Put ``item`` into the heap or lower its key."""
     key[item] = value
@@ -215,7 +216,7 @@ def _offer(item, value, state, heap, place, key):  # type: ignore[no-untyped-def
     sift_up(heap, place, key, at)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def _reach(row, column, value, state, heap, place, key, pred, touched, owner, best):  # type: ignore[no-untyped-def]
     """Offer ``column`` at distance ``value``, unless a nearer free column is known."""
     # A column that has left the heap is settled, whatever a rounding says.
@@ -230,7 +231,7 @@ def _reach(row, column, value, state, heap, place, key, pred, touched, owner, be
     _offer(column, value, state, heap, place, key)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def _relax(row, n_cols, state, heap, place, key, pred, touched, rows, depth, best,  # type: ignore[no-untyped-def]
            idx, cost, floor, length, tau, u, price, owner, wide_slot, wide):  # fmt: skip
     at = depth[row]
@@ -263,7 +264,7 @@ def _relax(row, n_cols, state, heap, place, key, pred, touched, rows, depth, bes
         _offer(n_cols + row, sentinel, state, heap, place, key)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def shortest_paths(free, state, heap, place, key, pred, touched, rows, depth, best,  # type: ignore[no-untyped-def]
                    idx, cost, floor, length, tau, u, price, owner, partner, wide_slot, wide, limit):  # fmt: skip
     """Match every row of ``free`` by one shortest augmenting path (Dijkstra over the lists).
@@ -310,7 +311,7 @@ def shortest_paths(free, state, heap, place, key, pred, touched, rows, depth, be
     return FINISHED
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def _augment(root, sink, state, heap, place, key, pred, touched, rows, depth, u, price, owner, partner):  # type: ignore[no-untyped-def]
     distance = key[sink]
     for position in range(state[3]):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from gradapt.transport.kernels import UNCOUNTED
 from gradapt.transport.kernels.heap_loops import pop, sift_up
 from gradapt.transport.kernels.simplex_loops import attach
 
@@ -91,7 +92,7 @@ def route(start, head, cost, flow, u, v, supply, demand, dust, budget):  # type:
                 break
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def _send(a, amount, r, c, flow, supply, demand, following, first_in, linked):  # type: ignore[no-untyped-def]
     supply[r] -= amount
     demand[c] -= amount
@@ -100,7 +101,7 @@ def _send(a, amount, r, c, flow, supply, demand, following, first_in, linked):  
         following[a], first_in[c], linked[a] = first_in[c], a, True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def _reach_back(c, value, first_in, following, linked, flow, tail, depth, entered, rows, n_rows):  # type: ignore[no-untyped-def]
     """Rows that send mass to column ``c`` and are not yet reached; arcs without mass are taken off its list."""
     before, a = -1, first_in[c]
@@ -124,7 +125,7 @@ def _reach_back(c, value, first_in, following, linked, flow, tail, depth, entere
     return n_rows
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def _augment(source, sink, pred, entered, tail, head, flow, supply, demand, following, first_in, linked):  # type: ignore[no-untyped-def]
     amount = min(supply[source], demand[sink])
     c = sink
@@ -235,7 +236,7 @@ def _around(chosen, tail, head, size):  # type: ignore[no-untyped-def]
     return start, arcs
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def _hang(x, parent, arc, points_up, cost, links, upward, potential):  # type: ignore[no-untyped-def]
     attach(x, parent, links)
     links[1, x] = arc

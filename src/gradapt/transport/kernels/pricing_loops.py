@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from gradapt.transport.kernels import UNCOUNTED
 from gradapt.transport.kernels.listing_loops import lane_minima
 
 __all__ = ["places_below", "price_rows", "replace_largest"]
@@ -31,7 +32,7 @@ def places_below(product, factor, a, b, rows, cols):  # type: ignore[no-untyped-
     return count
 
 
-@njit(cache=True, nogil=True, fastmath={"nnan", "nsz", "contract"})
+@njit(cache=True, nogil=True, fastmath={"nnan", "nsz", "contract"}, **UNCOUNTED)
 def _any_below(costs, factor, shift, v, row_gate, gate):  # type: ignore[no-untyped-def]
     """How many values of some columns are below their gate or the row's; the compiler vectorises a count."""
     count = 0
@@ -76,7 +77,7 @@ def price_rows(costs, factor, u, v, first, limit, lowest, in_row, row_best, in_c
                     gate[j] = min(limit, column_best[j, 0])
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def replace_largest(values, places, value, place, count):  # type: ignore[no-untyped-def]
     """Put a value in place of the largest, which stands first; a heap."""
     at = 0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from gradapt.transport.kernels import UNCOUNTED
 from gradapt.transport.kernels.auction_loops import enqueue, place_bid
 from gradapt.transport.kernels.listing_loops import insert
 from gradapt.transport.kernels.pricing_loops import replace_largest
@@ -73,7 +74,7 @@ def lean_prices(price, tree, points, slope, least):  # type: ignore[no-untyped-d
         least[box] = some.min()
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def _bound(point, low, high, slope, least):  # type: ignore[no-untyped-def]
     """The least squared distance plus price in a box can be: ``|x - y|^2 + g.y`` is a distance from ``x - g / 2``."""
     total, size = least, np.abs(least)
@@ -120,7 +121,7 @@ def nearest(queries, rows, price, tree, points, slope, least, wanted, idx, cost,
     return looks
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def _search(point, row, price, tree, points, slope, least, stack, bounds, values, distance,  # type: ignore[no-untyped-def]
             idx, cost, floor, length, tau):  # fmt: skip
     """One row of `nearest`; the arrays before the last five are room to work in."""

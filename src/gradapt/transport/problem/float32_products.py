@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gradapt.transport.kernels import has_numba
 from gradapt.transport.problem.cost_table import (
     BLOCK_ENTRIES,
     PAIR_VALUES,
@@ -24,6 +25,7 @@ from gradapt.transport.problem.cost_table import (
     less,
     row_parts,
 )
+from gradapt.transport.problem.quantised import Quantised
 from gradapt.transport.problem.squared_distances import SquaredDistances
 
 __all__ = ["PRODUCT_ENTRIES", "ProductTable", "Products"]
@@ -35,6 +37,8 @@ Index = NDArray[np.int64]
 _UNIT32, _FEATURES32 = 2.0**-24, 2048
 # Entries of a block of a product that is not kept: in smaller ones the columns are read as often as they are used.
 PRODUCT_ENTRIES = 2**24
+# Entries of a block of a product that is kept: it is read again while it is in the processor's cache.
+_CACHED_ENTRIES = 2**22
 # Clouds above this size are not copied for centring where their means are no trouble.
 _COPY_BYTES = 2**28
 # Largest magnitudes whose products stay well inside the range of float32.
@@ -47,7 +51,8 @@ _FAR = 0.97
 class Products:
     """``cost(i, j) = row_term[i] + column_term[j] + factor * left[i] . right[j]``, up to float32 rounding.
 
-    The costs are those of ``table``, which settles single pairs. ``matrix`` is the whole product, once it is kept.
+    The costs are those of ``table``, which settles single pairs. ``matrix`` is the whole product and
+    ``quantised`` its codes, once it is kept.
 
     >>> table = SquaredDistances(np.array([[0.0], [3.0]]), np.array([[1.0], [5.0]]), 0.0, 0.0, False)
     >>> products = Products.of(table)
@@ -60,6 +65,7 @@ class Products:
     right: NDArray[np.float32]
     factor: float
     matrix: NDArray[np.float32] | None = field(default=None, init=False)
+    quantised: Quantised | None = field(default=None, init=False)
 
     @classmethod
     def of(cls, table: SquaredDistances) -> Products:
@@ -101,16 +107,15 @@ class Products:
         return relative * self.row_term + lost, relative * self.column_term + lost
 
     def keep(self) -> NDArray[np.float32]:
-        """The whole product, formed once."""
+        """The whole product, formed once, with its codes where compiled loops can read them."""
         if self.matrix is None:
-            n, m = self.shape
-            if self.table.features <= _FEATURES32:
-                self.matrix = self.left @ self.right.T
-            else:
-                self.matrix = np.empty((n, m), np.float32)
-                for part in row_parts((n, m), PRODUCT_ENTRIES):
-                    self._fill(part, self.matrix[part])
-            self.matrix.flags.writeable = False
+            matrix, codes = np.empty(self.shape, np.float32), Quantised.empty(*self.shape) if has_numba() else None
+            for part in row_parts(self.shape, _CACHED_ENTRIES):
+                self._fill(part, matrix[part])
+                if codes is not None:
+                    codes.fill(part, matrix[part], self.factor)
+            matrix.flags.writeable = False
+            self.matrix, self.quantised = matrix, codes
         return self.matrix
 
     def block(self, rows: slice | Index) -> NDArray[np.float32]:

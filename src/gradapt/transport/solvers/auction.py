@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from gradapt.transport.problem.cost_table import row_parts
 from gradapt.transport.problem.near_table import NearTable, SampleTree
+from gradapt.transport.problem.quantised import Quantised
 from gradapt.transport.problem.squared_distances import SquaredDistances
 from gradapt.transport.solvers.candidate_lists import CandidateLists, CostProvider, StoredCosts, TreeCosts
 from gradapt.transport.solvers.shares import Shares
@@ -36,7 +37,7 @@ _SLICE = 100_000
 # Rows are scanned some 7 times, in a rough auction too; where it takes this many, prices creep up among ties.
 _SCANS_PER_ROW, _ROUGH_SCANS_PER_ROW, _NEAR_SCANS_PER_ROW = 25, 40, 60
 # Rows that are listed without a second core.
-_FEW_ROWS = 12
+_FEW_ROWS = 64
 # Samples from which it pays to assign the means of small boxes first.
 _COARSE_FROM = 600
 # Costs of so few different values are mass ties from the beginning.
@@ -111,7 +112,6 @@ def assign(provider: CostProvider, *, progress: Progress | None = None, budget: 
     auction(provider, state, progress=progress, budget=budget)
     state.settle()
     # Lists made at today's prices reach furthest: hardly a search below then has to ask for more.
-    state.relist(provider, np.arange(n))
     finish(provider, state, progress, budget=budget)
     # The paths raised some prices far above those that lists were made at. Whoever goes on from here, to
     # refine the costs, needs bounds that reach beyond the row's own best.
@@ -157,6 +157,8 @@ def auction(
             if near and isinstance(provider, TreeCosts) and provider.pays:
                 # Searches in a tree are as quick for a few rows as for many.
                 share, scans = 0.0, _NEAR_SCANS_PER_ROW
+            if tolerance == 0 and eps <= last:
+                state.relist(provider, np.arange(n))
             if state.shares is not None and not state.shares.whole:
                 # The last crumbs of a weight are fought for as hard as whole ones.
                 share = _ROUGH_LEAVE
@@ -233,9 +235,9 @@ def run_phase(
     read = *lists.arrays, state.prices
     counts = np.array([0, release(*read, shares.arrays, eps, queue), 0, 0, 0], np.int64)
     # A few lists are made faster than the way to the provider and back takes.
-    kept: tuple[Any, float, int] = np.zeros((0, 0), np.float32), 1.0, 0
+    kept: tuple[Any, ...] = np.zeros((0, 0), np.float32), 1.0, Quantised.empty(0, 0).arrays, 0
     if isinstance(provider, StoredCosts):
-        kept = provider.matrix, provider.factor, _FEW_ROWS
+        kept = provider.matrix, provider.factor, provider.quantised.arrays, _FEW_ROWS
     while isinstance(provider, TreeCosts) and provider.pays and counts[1]:
         before = provider.searches
         provider.bid(queue, counts, (*read, shares.arrays), eps)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from gradapt.transport.kernels.threads import THREADED, in_threads
 from gradapt.transport.problem.cost_table import BLOCK_ENTRIES, QUICK_ENTRIES, row_parts
 from gradapt.transport.problem.near_table import NearTable
+from gradapt.transport.problem.quantised import Quantised
 
 __all__ = ["BlockCosts", "CandidateLists", "CostProvider", "StoredCosts", "TreeCosts", "fill_lists"]
 
@@ -99,14 +101,20 @@ class StoredCosts:
     matrix: NDArray[Any]
     offset: Float
     factor: float = 1.0
+    given: Quantised | None = None
     capacity = _SHORT_LIST
+
+    @cached_property
+    def quantised(self) -> Quantised:
+        """The codes of the costs, formed with the first lists where they are not given."""
+        return Quantised.of(self.matrix, self.factor) if self.given is None else self.given
 
     @property
     def shape(self) -> tuple[int, int]:
         return self.matrix.shape[0], self.matrix.shape[1]
 
     def k_best(self, rows: Index, prices: Float, lists: CandidateLists) -> None:
-        fill_lists(self.matrix, self.factor, rows, rows, prices, lists)
+        fill_lists(self.matrix, self.factor, rows, rows, prices, lists, self.quantised)
 
     def dense(self, row: int) -> Float:
         return np.asarray(self.factor * self.matrix[row].astype(np.float64))
@@ -220,13 +228,21 @@ class TreeCosts:
 
 
 def fill_lists(
-    matrix: NDArray[Any], factor: float, sources: Index, targets: Index, prices: Float, lists: CandidateLists
+    matrix: NDArray[Any],
+    factor: float,
+    sources: Index,
+    targets: Index,
+    prices: Float,
+    lists: CandidateLists,
+    quantised: Quantised | None = None,
 ) -> None:
     """List rows ``sources`` of ``matrix`` as rows ``targets``, on all cores."""
     from gradapt.transport.kernels.listing_loops import list_rows  # numba is slow to import
 
+    codes = (Quantised.empty(0, 0) if quantised is None else quantised).arrays
+
     def part(piece: slice) -> None:
-        list_rows(matrix, factor, sources[piece], targets[piece], prices, lists.wanted, *lists.arrays)
+        list_rows(matrix, factor, codes, sources[piece], targets[piece], prices, lists.wanted, *lists.arrays)
 
     # Threads only where the rows cost more than starting them.
     in_threads(part, len(sources), small=len(sources) * matrix.shape[1] < THREADED)

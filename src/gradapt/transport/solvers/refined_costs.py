@@ -34,7 +34,7 @@ def product_provider(products: Products, memory: float) -> CostProvider:
     """A product for the auction: kept where that fits into so many bytes, formed again in blocks else."""
     n, m = products.shape
     if 4.0 * n * m <= memory:
-        return StoredCosts(products.keep(), products.column_term, products.factor)
+        return StoredCosts(products.keep(), products.column_term, products.factor, products.quantised)
     return BlockCosts(products.block, n, products.column_term, products.factor, entries=PRODUCT_ENTRIES)
 
 
