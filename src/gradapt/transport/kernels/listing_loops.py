@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from gradapt.transport.kernels import UNCOUNTED
-from gradapt.transport.kernels.quantised_loops import code_minima
+from gradapt.transport.kernels.quantised_loops import CODE, ROUNDING, code_minima, count_below, too_coarse
 
 __all__ = [
     "insert",
@@ -24,10 +24,6 @@ __all__ = [
 
 # Groups of lanes for each column wanted, and lanes of a group: fewer columns are then looked at a second time.
 _GROUPS_EACH, _LANES_EACH = 8, 8
-# Costs in codes leave a step open, and a bit; sums in float32 are off by less than this share of their terms.
-_CODE, _ROUNDING = 1.0 + 2.0**-4, 2.0**-20
-# Where codes leave more than one lane of so many, they are too coarse: a look at the costs themselves is quicker.
-_MOST_LANES = 4
 # Times that the range of values is halved in the search for one that enough are below.
 _HALVINGS = 24
 # NaN never reaches the loops; without this minima are not vectorised.
@@ -96,14 +92,6 @@ def insert(found, column, value, its_cost, idx, cost, floor):  # type: ignore[no
     floor[at], idx[at], cost[at] = value, column, its_cost
 
 
-@njit(cache=True, nogil=True, fastmath=_FAST, **UNCOUNTED)
-def _count(values, most):  # type: ignore[no-untyped-def]
-    count = np.int32(0)
-    for k in range(values.size):
-        count += np.int32(values[k] <= most)
-    return count
-
-
 @njit(cache=True, nogil=True, **UNCOUNTED)
 def _enough(values, wanted):  # type: ignore[no-untyped-def]
     """A number that at least ``wanted`` values are not above, and hardly more; counts take less time than a ranking."""
@@ -112,7 +100,7 @@ def _enough(values, wanted):  # type: ignore[no-untyped-def]
         low, high = min(low, values[k]), max(high, values[k])
     for _ in range(_HALVINGS):
         middle = np.float32(0.5) * (low + high)
-        count = _count(values, middle)
+        count = count_below(values, middle)
         if count < wanted:
             low = middle
         else:
@@ -153,10 +141,10 @@ def _by_codes(codes, low, step, narrow, largest, wanted, start, minima, least, p
     code_minima(codes, unit, narrow, minima)
     _group_minima(minima, least)
     # What a code leaves open, and the rounding of sums in float32, of this one's threshold and of the others' values.
-    rounding = _ROUNDING * (255.0 * step + largest)
-    reach = _enough(least, wanted) + _CODE * step + rounding
+    rounding = ROUNDING * (255.0 * step + largest)
+    reach = _enough(least, wanted) + CODE * step + rounding
     gate = np.float32(reach + rounding)
-    if _MOST_LANES * _count(minima, gate) > minima.size:
+    if too_coarse(minima, gate):
         return -1, reach
     return _gather(codes, unit, narrow, gate, minima, least, start, places, columns), low + reach
 

@@ -7,28 +7,55 @@ from numba import njit
 
 from gradapt.transport.kernels import UNCOUNTED
 from gradapt.transport.kernels.listing_loops import lane_minima
+from gradapt.transport.kernels.quantised_loops import ROUNDING, code_minima, too_coarse
 
 __all__ = ["places_below", "price_rows", "replace_largest"]
 
 # Columns looked at together: hardly any of them is among the least.
-_CHUNK = 128
+_CHUNK, _LANES = 128, 256
 
 
 @njit(cache=True, nogil=True)
-def places_below(product, factor, a, b, rows, cols):  # type: ignore[no-untyped-def]
-    """Places where ``factor * product + a + b`` is not positive; how many, or one more than there is room."""
-    lanes, count = np.empty(min(b.size, 256)), 0
+def places_below(product, factor, quantised, a, b, rows, cols):  # type: ignore[no-untyped-def]
+    """Places where ``factor * product + a + b`` is not positive; how many, or one more than there is room.
+
+    ``quantised`` are the codes of ``factor * product``, or none. No such place is missed, whatever they round.
+    """
+    codes, low, step = quantised
+    lanes, count = np.empty(min(b.size, _LANES)), 0
+    narrow, code_lanes = b.astype(np.float32), np.empty(lanes.size, np.float32)
+    largest = np.abs(b).max()
     for i in range(product.shape[0]):
-        lane_minima(product[i], factor, b, lanes)
-        for q in range(lanes.size):
-            if lanes[q] > -a[i]:
-                continue
-            for j in range(q, b.size, lanes.size):
-                if factor * product[i, j] + b[j] <= -a[i]:
-                    if count == rows.size:
-                        return count + 1
-                    rows[count], cols[count] = i, j
-                    count += 1
+        costs, most = product[i], -a[i]
+        coarse = codes.shape[0] > 0 and abs(a[i]) < np.inf
+        if coarse:
+            # A place that is meant has a sum of code and b below this, in float32 too.
+            gate = np.float32(most - low[i] + ROUNDING * (255.0 * step[i] + largest + abs(a[i]) + abs(low[i])))
+            unit = np.float32(step[i])
+            code_minima(codes[i], unit, narrow, code_lanes)
+            coarse = not too_coarse(code_lanes, gate)
+        if coarse:
+            count = _places(i, codes[i], unit, narrow, gate, code_lanes, costs, factor, b, most, rows, cols, count)
+        else:
+            lane_minima(costs, factor, b, lanes)
+            count = _places(i, costs, factor, b, most, lanes, costs, factor, b, most, rows, cols, count)
+        if count > rows.size:
+            break
+    return count
+
+
+@njit(cache=True, nogil=True, **UNCOUNTED)
+def _places(i, bounds, unit, narrow, gate, lanes, costs, factor, b, most, rows, cols, count):  # type: ignore[no-untyped-def]
+    """Add the places of row ``i`` where ``factor * cost + b`` is at most ``most``: only where a bound passes its gate."""
+    for q in range(lanes.size):
+        if lanes[q] > gate:
+            continue
+        for j in range(q, b.size, lanes.size):
+            if unit * bounds[j] + narrow[j] <= gate and factor * costs[j] + b[j] <= most:
+                if count == rows.size:
+                    return count + 1
+                rows[count], cols[count] = i, j
+                count += 1
     return count
 
 
@@ -53,7 +80,7 @@ def price_rows(costs, factor, u, v, first, limit, lowest, in_row, row_best, in_c
     """
     count_row, count_column = row_best.shape[1], column_best.shape[1]
     m = v.size
-    gate, lanes, turned = np.empty(m), np.empty(min(m, 256)), -v
+    gate, lanes, turned = np.empty(m), np.empty(min(m, _LANES)), -v
     for j in range(m):
         gate[j] = min(limit, column_best[j, 0])
     for i in range(costs.shape[0]):

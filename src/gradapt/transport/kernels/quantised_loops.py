@@ -11,13 +11,17 @@ from numba import njit
 
 from gradapt.transport.kernels import UNCOUNTED
 
-__all__ = ["code_minima", "quantise_rows"]
+__all__ = ["CODE", "ROUNDING", "code_minima", "count_below", "quantise_rows", "too_coarse"]
 
 # A code is off by this share of a step at most: a float32 quotient below 256 is off by far less.
 _MARGIN = 2.0**-6
 # Costs that differ by less than this share of their size are too close for their steps to be told apart.
 _ALIKE = 1e-12
 _LANES = 256
+# Codes leave a step of a cost open, and a bit; their sums with prices are off by less than this share of their terms.
+CODE, ROUNDING = 1.0 + 2.0**-4, 2.0**-20
+# Where codes leave more than one lane of so many, they are too coarse: a look at the costs themselves is quicker.
+_MOST_LANES = 4
 
 
 @njit(cache=True, nogil=True, fastmath={"nnan", "nsz"}, **UNCOUNTED)
@@ -67,3 +71,18 @@ def code_minima(codes, step, price, minima):  # type: ignore[no-untyped-def]
         for q in range(some.size):
             value = step * np.float32(some[q]) + prices[q]
             minima[q] = value if value < minima[q] else minima[q]
+
+
+@njit(cache=True, nogil=True, fastmath={"nnan", "nsz"}, **UNCOUNTED)
+def count_below(values, most):  # type: ignore[no-untyped-def]
+    """How many values are not above the largest that is meant."""
+    count = np.int32(0)
+    for k in range(values.size):
+        count += np.int32(values[k] <= most)
+    return count
+
+
+@njit(cache=True, nogil=True, **UNCOUNTED)
+def too_coarse(minima, gate):  # type: ignore[no-untyped-def]
+    """Whether so many lanes may hold something below the gate that codes do not help."""
+    return _MOST_LANES * count_below(minima, gate) > minima.size

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from gradapt.transport.kernels import has_numba
 from gradapt.transport.problem.cost_table import (
-    BLOCK_ENTRIES,
     PAIR_VALUES,
     CostTable,
     HeldTable,
@@ -25,7 +24,7 @@ from gradapt.transport.problem.cost_table import (
     less,
     row_parts,
 )
-from gradapt.transport.problem.quantised import Quantised
+from gradapt.transport.problem.quantised import NO_CODES, Quantised
 from gradapt.transport.problem.squared_distances import SquaredDistances
 
 __all__ = ["PRODUCT_ENTRIES", "ProductTable", "Products"]
@@ -35,10 +34,8 @@ Index = NDArray[np.int64]
 
 # Unit roundoff of float32, and terms of a float32 sum that is trusted: longer ones are added up from several.
 _UNIT32, _FEATURES32 = 2.0**-24, 2048
-# Entries of a block of a product that is not kept: in smaller ones the columns are read as often as they are used.
+# Entries of a block of a product: in smaller ones the columns are read as often as they are used.
 PRODUCT_ENTRIES = 2**24
-# Entries of a block of a product that is kept: it is read again while it is in the processor's cache.
-_CACHED_ENTRIES = 2**22
 # Clouds above this size are not copied for centring where their means are no trouble.
 _COPY_BYTES = 2**28
 # Largest magnitudes whose products stay well inside the range of float32.
@@ -110,7 +107,7 @@ class Products:
         """The whole product, formed once, with its codes where compiled loops can read them."""
         if self.matrix is None:
             matrix, codes = np.empty(self.shape, np.float32), Quantised.empty(*self.shape) if has_numba() else None
-            for part in row_parts(self.shape, _CACHED_ENTRIES):
+            for part in self.parts():
                 self._fill(part, matrix[part])
                 if codes is not None:
                     codes.fill(part, matrix[part], self.factor)
@@ -135,7 +132,11 @@ class Products:
 
     def parts(self) -> Any:
         """Rows in blocks of a size that suits."""
-        return row_parts(self.shape, PRODUCT_ENTRIES if self.matrix is None else BLOCK_ENTRIES)
+        return row_parts(self.shape, PRODUCT_ENTRIES)
+
+    def codes(self, rows: slice) -> Quantised:
+        """The codes of some rows, none where the product is not kept."""
+        return NO_CODES if self.quantised is None else self.quantised[rows]
 
 
 @dataclass(frozen=True, eq=False)

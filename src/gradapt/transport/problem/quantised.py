@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gradapt.transport.kernels.threads import THREADED, in_threads
 
-__all__ = ["Quantised"]
+__all__ = ["NO_CODES", "Quantised"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +26,7 @@ class Quantised:
 
     @classmethod
     def empty(cls, n: int, m: int) -> Quantised:
-        """Codes that are to be filled; with no rows those of nothing."""
+        """Codes that are to be filled."""
         return cls(np.empty((n, m), np.uint8), np.empty(n), np.empty(n))
 
     @classmethod
@@ -52,7 +52,15 @@ class Quantised:
 
         in_threads(work, len(matrix), small=matrix.size < THREADED)
 
+    def __getitem__(self, rows: slice) -> Quantised:
+        """The codes of some rows."""
+        return Quantised(self.codes[rows], self.low[rows], self.step[rows])
+
     @property
     def arrays(self) -> tuple[Any, ...]:
         """What compiled loops need."""
         return self.codes, self.low, self.step
+
+
+# For costs that have none.
+NO_CODES = Quantised.empty(0, 0)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from gradapt.transport.problem.cost_table import row_parts
 from gradapt.transport.problem.near_table import NearTable, SampleTree
-from gradapt.transport.problem.quantised import Quantised
+from gradapt.transport.problem.quantised import NO_CODES
 from gradapt.transport.problem.squared_distances import SquaredDistances
 from gradapt.transport.solvers.candidate_lists import CandidateLists, CostProvider, StoredCosts, TreeCosts
 from gradapt.transport.solvers.shares import Shares
@@ -235,7 +235,7 @@ def run_phase(
     read = *lists.arrays, state.prices
     counts = np.array([0, release(*read, shares.arrays, eps, queue), 0, 0, 0], np.int64)
     # A few lists are made faster than the way to the provider and back takes.
-    kept: tuple[Any, ...] = np.zeros((0, 0), np.float32), 1.0, Quantised.empty(0, 0).arrays, 0
+    kept: tuple[Any, ...] = np.zeros((0, 0), np.float32), 1.0, NO_CODES.arrays, 0
     if isinstance(provider, StoredCosts):
         kept = provider.matrix, provider.factor, provider.quantised.arrays, _FEW_ROWS
     while isinstance(provider, TreeCosts) and provider.pays and counts[1]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from gradapt.transport.kernels.threads import THREADED, in_threads
 from gradapt.transport.problem.cost_table import BLOCK_ENTRIES, QUICK_ENTRIES, row_parts
 from gradapt.transport.problem.near_table import NearTable
-from gradapt.transport.problem.quantised import Quantised
+from gradapt.transport.problem.quantised import NO_CODES, Quantised
 
 __all__ = ["BlockCosts", "CandidateLists", "CostProvider", "StoredCosts", "TreeCosts", "fill_lists"]
 
@@ -234,15 +234,13 @@ def fill_lists(
     targets: Index,
     prices: Float,
     lists: CandidateLists,
-    quantised: Quantised | None = None,
+    quantised: Quantised = NO_CODES,
 ) -> None:
     """List rows ``sources`` of ``matrix`` as rows ``targets``, on all cores."""
     from gradapt.transport.kernels.listing_loops import list_rows  # numba is slow to import
 
-    codes = (Quantised.empty(0, 0) if quantised is None else quantised).arrays
-
     def part(piece: slice) -> None:
-        list_rows(matrix, factor, codes, sources[piece], targets[piece], prices, lists.wanted, *lists.arrays)
+        list_rows(matrix, factor, quantised.arrays, sources[piece], targets[piece], prices, lists.wanted, *lists.arrays)
 
     # Threads only where the rows cost more than starting them.
     in_threads(part, len(sources), small=len(sources) * matrix.shape[1] < THREADED)
