@@ -78,7 +78,6 @@ def price_rows(costs, factor, u, v, first, limit, lowest, in_row, row_best, in_c
     ``column_best`` rows and values for each column; the largest of each stands first. Values from ``limit`` on are
     not looked at.
     """
-    count_row, count_column = row_best.shape[1], column_best.shape[1]
     m = v.size
     gate, lanes, turned = np.empty(m), np.empty(min(m, _LANES)), -v
     for j in range(m):
@@ -87,21 +86,28 @@ def price_rows(costs, factor, u, v, first, limit, lowest, in_row, row_best, in_c
         row = first + i
         lane_minima(costs[i], factor, turned, lanes)
         lowest[row] = lanes.min() - u[row]
-        if lowest[row] >= limit:
+        if lowest[row] < limit:
+            _price_row(
+                row, costs[i], factor, u[row], v, limit, gate, in_row[row], row_best[row], in_column, column_best
+            )
+
+
+@njit(cache=True, nogil=True, **UNCOUNTED)
+def _price_row(row, costs, factor, shift, v, limit, gate, in_row, row_best, in_column, column_best):  # type: ignore[no-untyped-def]
+    """One row of `price_rows`, chunk after chunk."""
+    row_gate = min(limit, row_best[0])
+    for start in range(0, v.size, _CHUNK):
+        some = slice(start, start + _CHUNK)
+        if _any_below(costs[some], factor, shift, v[some], row_gate, gate[some]) == 0:
             continue
-        row_gate = min(limit, row_best[row, 0])
-        for start in range(0, m, _CHUNK):
-            some = slice(start, start + _CHUNK)
-            if _any_below(costs[i, some], factor, u[row], v[some], row_gate, gate[some]) == 0:
-                continue
-            for j in range(start, min(start + _CHUNK, m)):
-                value = factor * costs[i, j] - u[row] - v[j]
-                if value < row_gate:
-                    replace_largest(row_best[row], in_row[row], value, j, count_row)
-                    row_gate = min(limit, row_best[row, 0])
-                if value < gate[j]:
-                    replace_largest(column_best[j], in_column[j], value, row, count_column)
-                    gate[j] = min(limit, column_best[j, 0])
+        for j in range(start, min(start + _CHUNK, v.size)):
+            value = factor * costs[j] - shift - v[j]
+            if value < row_gate:
+                replace_largest(row_best, in_row, value, j, row_best.size)
+                row_gate = min(limit, row_best[0])
+            if value < gate[j]:
+                replace_largest(column_best[j], in_column[j], value, row, column_best.shape[1])
+                gate[j] = min(limit, column_best[j, 0])
 
 
 @njit(cache=True, nogil=True, **UNCOUNTED)

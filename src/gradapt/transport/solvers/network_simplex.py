@@ -37,8 +37,9 @@ _PIVOTS_AT_ONCE, _PIVOTS_PER_NODE = 10_000, 10_000
 _DUST = 1e-13
 # Times that costs may be cut off above those that the plan uses.
 _MOST_SHARPENINGS = 4
-# Looks at each candidate in the search for shortest paths, at most: ties take many, and pivots take over.
-_LOOKS_EACH = 60
+# Looks at each candidate in the search for shortest paths from single rows, and from all of them together, at most: the
+# last paths are long, and pivots take over.
+_LOOKS_EACH = 25
 # Samples of both clouds from which cost scaling comes before the search for shortest paths, which are long there.
 _SCALED_FROM = 30_000
 # It comes again where so many pairs join at once, for each sample, or after so many pivots.
