@@ -74,8 +74,8 @@ def enqueue(row, queue, state, queued):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, inline="always")
-def place_bid(row, idx, cost, floor, length, tau, price, free, queued, first, following, holder, mass, ask, unused, left,  # type: ignore[no-untyped-def]
-              eps, queue, state):  # fmt: skip
+def place_bid(row, idx, cost, floor, length, tau, price, free, queued, first, following, holder, mass, ask, unused,  # type: ignore[no-untyped-def]
+              left, eps, queue, state):  # fmt: skip
     """Let a row take shares of the best column of its list, the cheapest first, for all its weight if it can.
 
     Rows that lose theirs are queued. False, and nothing is done, where the list may no longer hold the best column.
@@ -186,8 +186,8 @@ def bid(queue, state, parked, idx, cost, floor, length, tau, price, shares, eps,
 
 
 @njit(cache=True, nogil=True)
-def bid_and_list(matrix, factor, quantised, few, wanted, queue, state, parked, idx, cost, floor, length, tau, price, shares,  # type: ignore[no-untyped-def]
-                 eps, limit):  # fmt: skip
+def bid_and_list(matrix, factor, quantised, few, wanted, queue, state, parked, idx, cost, floor, length, tau, price,  # type: ignore[no-untyped-def]
+                 shares, eps, limit):  # fmt: skip
     """Auction as `bid` does; where no more than ``few`` rows are parked they get new lists at once, from kept costs.
 
     ``state[4]`` counts these lists.

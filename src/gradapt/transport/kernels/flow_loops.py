@@ -61,7 +61,7 @@ def route(start, head, cost, flow, u, v, supply, demand, dust, budget):  # type:
 
 @njit(cache=True, nogil=True, **UNCOUNTED)
 def _search(arcs, room, u, v, supply, demand, dust, enough):  # type: ignore[no-untyped-def]
-    """Shortest paths from some rows to columns that lack ``enough`` together, one of them at least; send what they carry.
+    """Shortest paths from some rows to columns that lack ``enough`` together, at least one; send what they carry.
 
     The rows are the first ``state[0]`` of ``rows``. Returns how many columns were reached. ``state`` also holds the
     number of columns that have a key, of those that are settled, and the looks at arcs that may still be taken.

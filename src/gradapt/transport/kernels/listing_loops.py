@@ -135,7 +135,7 @@ def _gather(costs, factor, price, gate, minima, least, start, places, columns): 
 def _by_codes(codes, low, step, narrow, largest, wanted, start, minima, least, places, columns):  # type: ignore[no-untyped-def]
     """Columns that may have a value up to a threshold which ``wanted`` are below; their number and the threshold.
 
-    The number is -1 where codes leave too many. ``narrow`` are prices in float32, and ``largest`` is their largest size.
+    The number is -1 where codes leave too many. ``narrow`` are prices in float32, ``largest`` is the largest size.
     """
     unit = np.float32(step)
     code_minima(codes, unit, narrow, minima)
@@ -179,8 +179,9 @@ def _write_list(found, threshold, costs, factor, price, values, columns, spare, 
 def list_rows(matrix, factor, quantised, sources, targets, price, wanted, idx, cost, floor, length, tau):  # type: ignore[no-untyped-def]
     """Fill the lists of rows ``targets`` from rows ``sources`` of ``matrix`` at the given prices.
 
-    A cost is ``factor`` times the entry of the matrix; ``quantised`` are its codes, or none. At least ``wanted`` columns
-    of least ``cost + price`` are listed, at most as many as a list holds, the least first; ``floor`` gets these values.
+    A cost is ``factor`` times the entry of the matrix; ``quantised`` are its codes, or none. At least ``wanted``
+    columns of least ``cost + price`` are listed, at most as many as a list holds, the least first; ``floor`` gets these
+    values.
     Ties are taken from a different place in each row, so that tied rows do not all list the same columns.
     """
     codes, low, step = quantised

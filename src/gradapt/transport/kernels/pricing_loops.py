@@ -46,7 +46,7 @@ def places_below(product, factor, quantised, a, b, rows, cols):  # type: ignore[
 
 @njit(cache=True, nogil=True, **UNCOUNTED)
 def _places(i, bounds, unit, narrow, gate, lanes, costs, factor, b, most, rows, cols, count):  # type: ignore[no-untyped-def]
-    """Add the places of row ``i`` where ``factor * cost + b`` is at most ``most``: only where a bound passes its gate."""
+    """Add the places of row ``i`` where ``factor * cost + b`` is at most ``most``; others are above a gate before."""
     for q in range(lanes.size):
         if lanes[q] > gate:
             continue

@@ -1,7 +1,7 @@
 """Compiled loops over costs of one byte: bounds from below that take a fraction of the memory's time to read.
 
-A row's costs are ``low + step * code``, rounded down to a code of 0 to 255. Sums of codes and prices are in float32, and
-whoever compares them counts its rounding.
+A row's costs are ``low + step * code``, rounded down to a code of 0 to 255. Sums of codes and prices are in float32,
+and whoever compares them counts their rounding.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _encode(costs, base, scale, codes):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def quantise_rows(matrix, factor, codes, low, step):  # type: ignore[no-untyped-def]
-    """Codes of ``factor`` times a matrix: ``low + step * code`` is at most the cost, and above it less a step and a bit."""
+    """Codes of ``factor`` times a matrix: a cost is ``low + step * code`` and at most a step and a bit more."""
     least, most = np.empty(_LANES, matrix.dtype), np.empty(_LANES, matrix.dtype)
     for i in range(matrix.shape[0]):
         _ends(matrix[i], least, most)
@@ -62,7 +62,7 @@ def quantise_rows(matrix, factor, codes, low, step):  # type: ignore[no-untyped-
 
 @njit(cache=True, nogil=True, fastmath={"nnan", "nsz", "contract"}, **UNCOUNTED)
 def code_minima(codes, step, price, minima):  # type: ignore[no-untyped-def]
-    """``minima[q]``: the least ``step * code + price`` of columns ``q``, ``q + w``, ...; ``w`` lanes, all in float32."""
+    """``minima[q]``: the least ``step * code + price`` of columns ``q``, ``q + w``, ...; ``w`` lanes, in float32."""
     m, w = price.size, minima.size
     for q in range(w):
         minima[q] = np.float32(np.inf)

@@ -210,8 +210,8 @@ def bid_near(queue, state, idx, cost, floor, length, tau, price, shares, eps, li
                 idx, cost, floor, length, tau,
             )  # fmt: skip
             place_bid(
-                row, idx, cost, floor, length, tau, price, free, queued, first, following, holder, mass, ask, unused, left,
-                eps, queue, state,
+                row, idx, cost, floor, length, tau, price, free, queued, first, following, holder, mass, ask, unused,
+                left, eps, queue, state,
             )  # fmt: skip
         state[0] = state[0] + 1 if state[0] + 1 < queue.size else 0
         state[1] -= 1

@@ -107,11 +107,9 @@ def assign(provider: CostProvider, *, progress: Progress | None = None, budget: 
 
     Raises `TiesError` when the auction needs more than ``budget`` bids.
     """
-    n, _ = provider.shape
     state = AuctionState.fresh(provider)
     auction(provider, state, progress=progress, budget=budget)
     state.settle()
-    # Lists made at today's prices reach furthest: hardly a search below then has to ask for more.
     finish(provider, state, progress, budget=budget)
     # The paths raised some prices far above those that lists were made at. Whoever goes on from here, to
     # refine the costs, needs bounds that reach beyond the row's own best.
@@ -158,6 +156,8 @@ def auction(
                 # Searches in a tree are as quick for a few rows as for many.
                 share, scans = 0.0, _NEAR_SCANS_PER_ROW
             if tolerance == 0 and eps <= last:
+                # Lists made at today's prices are left soonest by the many bids to come, and reach furthest: hardly a
+                # search of the finish has to ask for more.
                 state.relist(provider, np.arange(n))
             if state.shares is not None and not state.shares.whole:
                 # The last crumbs of a weight are fought for as hard as whole ones.
@@ -288,7 +288,8 @@ def finish(
     while True:
         searched = counts[0]
         code = shortest_paths(
-            free, counts, heap, place, key, pred, touched, rows, depth, best, *lists.arrays, state.u, state.prices, state.owner, state.partner, wide_slot, wide, 2000,
+            free, counts, heap, place, key, pred, touched, rows, depth, best, *lists.arrays, state.u,
+            state.prices, state.owner, state.partner, wide_slot, wide, 2000,
         )  # fmt: skip
         if counts[0] != searched:
             fresh.clear()

@@ -40,8 +40,8 @@ _SLICE = 100_000
 class CandidateLists:
     """Columns, costs and bounds of every row's list; the compiled loops fill and read them.
 
-    ``floor`` has the values ``cost + price`` of a list when it was made, in their order, or something below them: prices
-    only rise, so that a look at a list can end where they are larger than what was found.
+    ``floor`` has the values ``cost + price`` of a list when it was made, in their order, or something below them:
+    prices only rise, so that a look at a list can end where they are larger than what was found.
     """
 
     idx: NDArray[np.int32]
