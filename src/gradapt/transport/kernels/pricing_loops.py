@@ -95,8 +95,10 @@ def price_rows(costs, factor, u, v, first, limit, lowest, in_row, row_best, in_c
 @njit(cache=True, nogil=True, **UNCOUNTED)
 def _price_row(row, costs, factor, shift, v, limit, gate, in_row, row_best, in_column, column_best):  # type: ignore[no-untyped-def]
     """One row of `price_rows`, chunk after chunk."""
-    row_gate = min(limit, row_best[0])
-    for start in range(0, v.size, _CHUNK):
+    row_gate, chunks = min(limit, row_best[0]), (v.size + _CHUNK - 1) // _CHUNK
+    for k in range(chunks):
+        # Ties are taken from a different place in each row: tied rows are not all given the same columns.
+        start = (k + row) % chunks * _CHUNK
         some = slice(start, start + _CHUNK)
         if _any_below(costs[some], factor, shift, v[some], row_gate, gate[some]) == 0:
             continue

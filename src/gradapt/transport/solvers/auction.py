@@ -133,7 +133,8 @@ def auction(
     """
     n, _ = provider.shape
     if budget < np.inf and len(np.unique(sampled_costs(provider)[:8])) <= _FEW_VALUES:
-        raise TiesError(state.prices - provider.offset)
+        # The least costs of a few rows say nothing where all of them are tied.
+        raise TiesError(np.zeros(len(state.prices)))
     spread, common = cost_spread(provider)
     if budget < np.inf and common < _UNEVEN * spread:
         raise TiesError(state.prices - provider.offset)
@@ -235,7 +236,7 @@ def run_phase(
     read = *lists.arrays, state.prices
     counts = np.array([0, release(*read, shares.arrays, eps, queue), 0, 0, 0], np.int64)
     # A few lists are made faster than the way to the provider and back takes.
-    kept: tuple[Any, ...] = np.zeros((0, 0), np.float32), 1.0, NO_CODES.arrays, 0
+    kept: tuple[Any, float, Any, int] = np.zeros((0, 0), np.float32), 1.0, NO_CODES.arrays, 0
     if isinstance(provider, StoredCosts):
         kept = provider.matrix, provider.factor, provider.quantised.arrays, _FEW_ROWS
     while isinstance(provider, TreeCosts) and provider.pays and counts[1]:

@@ -62,7 +62,7 @@ class CandidateLists:
         )
 
     @property
-    def arrays(self) -> tuple[Any, ...]:
+    def arrays(self) -> tuple[Any, Any, Any, Any, Any]:
         """What compiled loops need."""
         return self.idx, self.cost, self.floor, self.length, self.tau
 
