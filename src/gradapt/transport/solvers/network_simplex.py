@@ -133,7 +133,9 @@ class TransportTree:
             n, chosen, by_column, column_start, self.tail, self.head, self.cost, u, v, self.links, self.count,
             self.upward, self.potential,
         )  # fmt: skip
-        self.routed = (u, v) if left.sum() <= self.dust else None
+        reduced = self.cost[first:] - u[self.tail[first:]] - v[self.head[first:] - n]
+        off = np.where(self.flow[first:] > 0.0, np.abs(reduced), -reduced).max(initial=0.0)
+        self.routed = (u, v) if left.sum() <= self.dust and off <= self._tolerance else None
 
     def improve(self) -> int:
         """Pivot until the plan is optimal on its candidates; returns the number of pivots."""
