@@ -37,7 +37,7 @@ _UNIT32, _FEATURES32 = 2.0**-24, 2048
 # Entries of a block of a product: in smaller ones the columns are read as often as they are used.
 PRODUCT_ENTRIES = 2**24
 # Clouds above this size are not copied for centring where their means are no trouble.
-_COPY_BYTES = 2**28
+_COPY_BYTES = 2**27
 # Largest magnitudes whose products stay well inside the range of float32.
 _SMALLEST, _LARGEST = 1e-12, 1e12
 # Share of the squared length that the mean may have before clouds are centred.
