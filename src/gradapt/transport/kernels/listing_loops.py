@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from gradapt.transport.kernels import UNCOUNTED
-from gradapt.transport.kernels.quantised_loops import CODE, ROUNDING, code_minima, count_below, too_coarse
+from gradapt.transport.kernels.quantised_loops import CODE, ROUNDING, code_minima, count_below, in_range, too_coarse
 
 __all__ = [
     "insert",
@@ -198,7 +198,7 @@ def list_rows(matrix, factor, quantised, sources, targets, price, wanted, idx, c
     for position in range(sources.size):
         source, row = sources[position], targets[position]
         costs, start, found, threshold = matrix[source], (row * 7919) % groups, -1, np.inf
-        if coarse:
+        if coarse and in_range(step[source]):
             found, threshold = _by_codes(
                 codes[source], low[source], step[source], narrow, largest, wanted, start, code_lanes, code_groups,
                 places, columns,

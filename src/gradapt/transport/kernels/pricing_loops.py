@@ -7,7 +7,7 @@ from numba import njit
 
 from gradapt.transport.kernels import UNCOUNTED
 from gradapt.transport.kernels.listing_loops import lane_minima
-from gradapt.transport.kernels.quantised_loops import ROUNDING, code_minima, too_coarse
+from gradapt.transport.kernels.quantised_loops import ROUNDING, code_minima, in_range, too_coarse
 
 __all__ = ["places_below", "price_rows", "replace_largest"]
 
@@ -27,7 +27,7 @@ def places_below(product, factor, quantised, a, b, rows, cols):  # type: ignore[
     largest = np.abs(b).max()
     for i in range(product.shape[0]):
         costs, most = product[i], -a[i]
-        coarse = codes.shape[0] > 0 and abs(a[i]) < np.inf
+        coarse = codes.shape[0] > 0 and in_range(step[i]) and abs(a[i]) < np.inf
         if coarse:
             # A place that is meant has a sum of code and b below this, in float32 too.
             gate = np.float32(most - low[i] + ROUNDING * (255.0 * step[i] + largest + abs(a[i]) + abs(low[i])))

@@ -11,7 +11,7 @@ from numba import njit
 
 from gradapt.transport.kernels import UNCOUNTED
 
-__all__ = ["CODE", "ROUNDING", "code_minima", "count_below", "quantise_rows", "too_coarse"]
+__all__ = ["CODE", "ROUNDING", "code_minima", "count_below", "in_range", "quantise_rows", "too_coarse"]
 
 # A code is off by this share of a step at most: a float32 quotient below 256 is off by far less.
 _MARGIN = 2.0**-6
@@ -37,6 +37,12 @@ def _ends(costs, least, most):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, **UNCOUNTED)
+def in_range(step):  # type: ignore[no-untyped-def]
+    """Whether sums of codes of this step are well inside the range of float32; others are not to be read."""
+    return 1e-30 < step < 1e30
+
+
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def _encode(costs, base, scale, codes):  # type: ignore[no-untyped-def]
     for j in range(costs.size):
         codes[j] = np.uint8(np.int32(np.float32(costs[j] - base) * scale))
@@ -52,7 +58,7 @@ def quantise_rows(matrix, factor, codes, low, step):  # type: ignore[no-untyped-
         base = smallest if factor > 0.0 else largest
         each = (np.float64(largest) - np.float64(smallest)) / 255.0
         size = max(abs(np.float64(smallest)), abs(np.float64(largest)))
-        if not (1e-30 + _ALIKE * size < each < 1e30):
+        if not (in_range(each) and in_range(abs(factor) * each) and each > _ALIKE * size):
             # Out of the range of float32, or all but alike: one code for all, that says next to nothing.
             codes[i], low[i], step[i] = 0, min(factor * smallest, factor * largest), abs(factor) * 255.0 * each
             continue

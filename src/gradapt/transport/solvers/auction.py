@@ -44,8 +44,8 @@ _COARSE_FROM = 600
 _FEW_VALUES = 16
 # Where most costs lie within this share of the spread, one epsilon does not serve all samples.
 _UNEVEN = 0.05
-# Rows from which prices to begin with and the costs' spread are learnt.
-_SAMPLED_ROWS = 64
+# Rows from which prices to begin with and the costs' spread are learnt, and columns, about, for the spread.
+_SAMPLED_ROWS, _SAMPLED_COLUMNS = 64, 1000
 # Entries of lists looked at together.
 _LIST_ENTRIES = 2**20
 
@@ -157,8 +157,7 @@ def auction(
                 # Searches in a tree are as quick for a few rows as for many.
                 share, scans = 0.0, _NEAR_SCANS_PER_ROW
             if tolerance == 0 and eps <= last:
-                # Lists made at today's prices are left soonest by the many bids to come, and reach furthest: hardly a
-                # search of the finish has to ask for more.
+                # Many bids are to come; and hardly a search of the finish asks for more than today's lists hold.
                 state.relist(provider, np.arange(n))
             if state.shares is not None and not state.shares.whole:
                 # The last crumbs of a weight are fought for as hard as whole ones.
@@ -205,6 +204,7 @@ def cost_spread(provider: CostProvider) -> tuple[float, float]:
     rounding: costs are then a term for each row and one for each column, and there is nothing to fight for.
     """
     sample = sampled_costs(provider)
+    sample = sample[:, :: max(1, sample.shape[1] // _SAMPLED_COLUMNS)]
     unit = np.finfo(provider.sample(np.zeros(1, np.int64)).dtype).eps
     rounding = 32.0 * float(unit * np.quantile(np.abs(sample), 0.98))
     sample = sample - sample.min(axis=0)
