@@ -22,8 +22,9 @@ __all__ = [
     "transform_rows",
 ]
 
-# Groups of lanes for each column wanted, and lanes of a group: fewer columns are then looked at a second time.
-_GROUPS_EACH, _LANES_EACH = 8, 8
+# Groups of lanes for each column wanted, of costs and of codes, and lanes of a group: fewer columns are then looked at
+# a second time.
+_GROUPS_EACH, _CODE_GROUPS_EACH, _LANES_EACH = 4, 8, 8
 # Times that the range of values is halved in the search for one that enough are below.
 _HALVINGS = 24
 # NaN never reaches the loops; without this minima are not vectorised.
@@ -186,22 +187,22 @@ def list_rows(matrix, factor, quantised, sources, targets, price, wanted, idx, c
     """
     codes, low, step = quantised
     m, capacity = price.size, idx.shape[1]
-    groups = min(m, _GROUPS_EACH * wanted)
-    lanes = min(m, _LANES_EACH * groups)
+    groups, code_groups = min(m, _GROUPS_EACH * wanted), min(m, _CODE_GROUPS_EACH * wanted)
+    lanes, code_lanes = min(m, _LANES_EACH * groups), min(m, _LANES_EACH * code_groups)
     minima, least, spare = np.empty(lanes), np.empty(groups), np.empty(m)
-    code_lanes, code_groups = np.empty(lanes, np.float32), np.empty(groups, np.float32)
+    code_minimum, code_least = np.empty(code_lanes, np.float32), np.empty(code_groups, np.float32)
     # A place more than can be counted is written.
-    values, columns, places = np.empty(m), np.empty(m + 1, np.int64), np.empty(lanes + 1, np.int64)
+    values, columns, places = np.empty(m), np.empty(m + 1, np.int64), np.empty(code_lanes + 1, np.int64)
     coarse = codes.shape[0] > 0 and m > capacity
     narrow = price.astype(np.float32) if coarse else np.empty(0, np.float32)
     largest = np.abs(narrow).max() if coarse else 0.0
     for position in range(sources.size):
         source, row = sources[position], targets[position]
-        costs, start, found, threshold = matrix[source], (row * 7919) % groups, -1, np.inf
+        costs, turn, found, threshold = matrix[source], row * 7919, -1, np.inf
         if coarse and in_range(step[source]):
             found, threshold = _by_codes(
-                codes[source], low[source], step[source], narrow, largest, wanted, start, code_lanes, code_groups,
-                places, columns,
+                codes[source], low[source], step[source], narrow, largest, wanted, turn % code_groups, code_minimum,
+                code_least, places, columns,
             )  # fmt: skip
         if found < 0:
             lane_minima(costs, factor, price, minima)
@@ -210,7 +211,7 @@ def list_rows(matrix, factor, quantised, sources, targets, price, wanted, idx, c
             if m > capacity:
                 spare[:groups] = least
                 threshold = _kth(spare, groups, wanted - 1)
-            found = _gather(costs, factor, price, threshold, minima, least, start, places, columns)
+            found = _gather(costs, factor, price, threshold, minima, least, turn % groups, places, columns)
         length[row], tau[row] = _write_list(
             found, threshold, costs, factor, price, values, columns, spare, idx[row], cost[row], floor[row]
         )
