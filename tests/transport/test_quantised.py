@@ -89,3 +89,13 @@ def test_no_place_below_is_missed(kind: str) -> None:
             order = np.lexsort((cols[:count], rows[:count]))
             np.testing.assert_array_equal(rows[:count][order], wanted[0])
             np.testing.assert_array_equal(cols[:count][order], wanted[1])
+
+
+def test_rows_whose_codes_are_too_coarse_are_given_up() -> None:
+    # One far column takes all codes of a row for itself; what is given belongs to others and stays as it is.
+    matrix = costs_of("a far column")
+    given = Quantised.of(matrix, 1.0)
+    provider = StoredCosts(matrix, np.zeros(matrix.shape[1]), given=given)
+    provider.k_best(np.arange(3), np.zeros(matrix.shape[1]), CandidateLists.empty(*matrix.shape, 32))
+    assert np.isinf(provider.quantised.step).nonzero()[0].tolist() == [0, 1, 2]
+    assert np.isfinite(given.step).all()

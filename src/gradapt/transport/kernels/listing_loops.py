@@ -180,10 +180,10 @@ def _write_list(found, threshold, costs, factor, price, values, columns, spare, 
 def list_rows(matrix, factor, quantised, sources, targets, price, wanted, idx, cost, floor, length, tau):  # type: ignore[no-untyped-def]
     """Fill the lists of rows ``targets`` from rows ``sources`` of ``matrix`` at the given prices.
 
-    A cost is ``factor`` times the entry of the matrix; ``quantised`` are its codes, or none. At least ``wanted``
-    columns of least ``cost + price`` are listed, at most as many as a list holds, the least first; ``floor`` gets these
-    values.
-    Ties are taken from a different place in each row, so that tied rows do not all list the same columns.
+    A cost is ``factor`` times the entry of the matrix; ``quantised`` are its codes, or none, and those of a row that
+    are too coarse get an infinite step. At least ``wanted`` columns of least ``cost + price`` are listed, at most as
+    many as a list holds, the least first; ``floor`` gets these values. Ties are taken from a different place in each
+    row, so that tied rows do not all list the same columns.
     """
     codes, low, step = quantised
     m, capacity = price.size, idx.shape[1]
@@ -204,6 +204,9 @@ def list_rows(matrix, factor, quantised, sources, targets, price, wanted, idx, c
                 codes[source], low[source], step[source], narrow, largest, wanted, turn % code_groups, code_minimum,
                 code_least, places, columns,
             )  # fmt: skip
+            if found < 0:
+                # Codes of this row are not read again.
+                step[source] = np.inf
         if found < 0:
             lane_minima(costs, factor, price, minima)
             _group_minima(minima, least)

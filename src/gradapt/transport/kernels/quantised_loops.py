@@ -21,7 +21,7 @@ _LANES = 256
 # Codes leave a step of a cost open, and a bit; their sums with prices are off by less than this share of their terms.
 CODE, ROUNDING = 1.0 + 2.0**-4, 2.0**-20
 # Where codes leave more than one lane of so many, they are too coarse: a look at the costs themselves is quicker.
-_MOST_LANES = 4
+_MOST_LANES = 16
 
 
 @njit(cache=True, nogil=True, fastmath={"nnan", "nsz"}, **UNCOUNTED)

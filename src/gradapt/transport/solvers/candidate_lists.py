@@ -8,7 +8,7 @@ it, by matrix products for instance, and forgets them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -106,8 +106,9 @@ class StoredCosts:
 
     @cached_property
     def quantised(self) -> Quantised:
-        """The codes of the costs, formed with the first lists where they are not given."""
-        return Quantised.of(self.matrix, self.factor) if self.given is None else self.given
+        """The codes of the costs, formed with the first lists where they are not given; rows may be given up."""
+        codes = Quantised.of(self.matrix, self.factor) if self.given is None else self.given
+        return replace(codes, step=codes.step.copy())
 
     @property
     def shape(self) -> tuple[int, int]:
