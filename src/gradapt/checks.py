@@ -94,10 +94,10 @@ def without_mask(values: Any) -> Any:
 
 def check_finite(values: NDArray[Any], name: str) -> None:
     """Raise unless every value is finite and its square is too."""
-    # A sum is finite unless something in it is not: one pass, no temporary mask.
-    with np.errstate(over="ignore", invalid="ignore"):
-        suspicious = values.size and not np.isfinite(values.sum(dtype=np.float64))
-    if suspicious:
+    # Whatever is not a number, or not finite, is the largest or the least: no temporary mask.
+    with np.errstate(invalid="ignore"):
+        ends = (float(values.max()), float(values.min())) if values.size else (0.0, 0.0)
+    if not np.isfinite(ends).all():
         n_nan = int(np.isnan(values).sum())
         n_inf = int(np.isinf(values).sum())
         if n_nan or n_inf:
@@ -106,7 +106,7 @@ def check_finite(values: NDArray[Any], name: str) -> None:
                 "drop these rows or put an imputer such as SimpleImputer in front of the classifier"
             )
     if values.size:
-        largest = max(abs(float(values.max())), abs(float(values.min())))
+        largest = max(abs(end) for end in ends)
         if largest > LARGEST_VALUE:
             raise InputError(
                 f"{name} holds values as large as {largest:.3g}, whose squares overflow; "

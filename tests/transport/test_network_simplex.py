@@ -58,6 +58,38 @@ def test_optimal_from_any_start(kind: str, weighted: bool) -> None:
         check(tree, costs, w0, w1)
 
 
+@pytest.mark.parametrize("looks", [0, 1, 1000])
+def test_optimal_however_long_paths_are_searched(looks: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(network_simplex, "_LOOKS_EACH", looks)
+    rng = np.random.default_rng(3)
+    for kind in ("plain", "ties"):
+        costs, w0, w1 = costs_of(kind, 60, 50, rng), rng.random(60) + 1e-3, rng.random(50) + 1e-3
+        w0, w1 = w0 / w0.sum(), w1 / w1.sum()
+        tree = network_simplex.TransportTree(w0, w1)
+        tree.add(*np.divmod(np.arange(3000), 50), costs.ravel())
+        tree.begin(costs.min(axis=1), np.zeros(50))
+        pivots = tree.improve()
+        check(tree, costs, w0, w1)
+        # Paths that send everything leave nothing to do.
+        assert looks < 1000 or pivots == 0
+
+
+def test_paths_that_send_everything_keep_potentials_of_all_pairs() -> None:
+    # Zeros are enough for a plan. A tree of a few of them says little about pairs that are no candidates.
+    rng = np.random.default_rng(4)
+    costs, n = (rng.random((300, 300)) < 0.9).astype(float), 300
+    rows, cols = np.nonzero((rng.random((n, n)) < 0.5) & ((costs == 0.0) | (rng.random((n, n)) < 0.02)))
+    tree = network_simplex.TransportTree(np.ones(n), np.ones(n))
+    tree.add(rows, cols, costs[rows, cols])
+    tree.begin(np.zeros(n), np.zeros(n))
+    assert tree.improve() == 0
+    u, v = tree.potentials
+    assert (costs - u[:, None] - v).min() >= 0.0
+    tree.add(np.array([0]), np.array([1]), costs[:1, 1])
+    u, v = tree.potentials
+    assert (costs[rows, cols] - u[rows] - v[cols]).min() >= -1e-12
+
+
 def test_pairs_added_later_are_used_from_where_the_tree_is() -> None:
     rng = np.random.default_rng(1)
     n, m = 60, 45

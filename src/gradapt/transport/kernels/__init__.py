@@ -2,8 +2,13 @@
 
 import importlib.util
 from functools import cache
+from typing import Any
 
-__all__ = ["has_numba"]
+__all__ = ["UNCOUNTED", "has_numba"]
+
+# For compiled functions that allocate nothing and are called often: numba counts the references to an array at every
+# call and slice otherwise, which takes longer than a short loop does.
+UNCOUNTED: dict[str, Any] = {"_nrt": False}
 
 
 @cache

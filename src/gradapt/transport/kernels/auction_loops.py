@@ -19,6 +19,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from gradapt.transport.kernels import UNCOUNTED
 from gradapt.transport.kernels.heap_loops import pop, sift_up
 from gradapt.transport.kernels.listing_loops import list_rows
 
@@ -28,7 +29,7 @@ NEEDS_ROW, FINISHED, PAUSED = 1, 0, 2
 
 
 @njit(cache=True, nogil=True)
-def release(idx, cost, length, tau, price, shares, slack, queue):  # type: ignore[no-untyped-def]
+def release(idx, cost, floor, length, tau, price, shares, slack, queue):  # type: ignore[no-untyped-def]
     """Take shares from rows to which they are worse than their best by more than ``slack``; queue rows with weight.
 
     Returns how many these are.
@@ -37,6 +38,8 @@ def release(idx, cost, length, tau, price, shares, slack, queue):  # type: ignor
     best = tau.copy()
     for row in range(free.size):
         for k in range(length[row]):
+            if floor[row, k] >= best[row]:
+                break
             best[row] = min(best[row], cost[row, k] + price[idx[row, k]])
     for column in range(first.size):
         at = first[column]
@@ -62,7 +65,7 @@ def release(idx, cost, length, tau, price, shares, slack, queue):  # type: ignor
     return count
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def enqueue(row, queue, state, queued):  # type: ignore[no-untyped-def]
     tail = state[0] + state[1]
     queue[tail if tail < queue.size else tail - queue.size] = row
@@ -70,9 +73,9 @@ def enqueue(row, queue, state, queued):  # type: ignore[no-untyped-def]
     queued[row] = True
 
 
-@njit(cache=True, nogil=True)
-def place_bid(row, idx, cost, length, tau, price, free, queued, first, following, holder, mass, ask, unused, left,  # type: ignore[no-untyped-def]
-              eps, queue, state):  # fmt: skip
+@njit(cache=True, nogil=True, inline="always")
+def place_bid(row, idx, cost, floor, length, tau, price, free, queued, first, following, holder, mass, ask, unused,  # type: ignore[no-untyped-def]
+              left, eps, queue, state):  # fmt: skip
     """Let a row take shares of the best column of its list, the cheapest first, for all its weight if it can.
 
     Rows that lose theirs are queued. False, and nothing is done, where the list may no longer hold the best column.
@@ -80,6 +83,9 @@ def place_bid(row, idx, cost, length, tau, price, free, queued, first, following
     """
     best, second, column = np.inf, np.inf, -1
     for k in range(length[row]):
+        # Nothing from here on was cheaper when the list was made, and prices only rise.
+        if floor[row, k] >= second:
+            break
         value = cost[row, k] + price[idx[row, k]]
         if value < best:
             second = best
@@ -106,7 +112,7 @@ def place_bid(row, idx, cost, length, tau, price, free, queued, first, following
     return True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, inline="always")
 def _lose(loser, part, free, queued, left, queue, state):  # type: ignore[no-untyped-def]
     """Somebody takes a part of what a row has, or of what nobody has."""
     if loser < 0:
@@ -117,7 +123,7 @@ def _lose(loser, part, free, queued, left, queue, state):  # type: ignore[no-unt
         enqueue(loser, queue, state, queued)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def _take(row, column, raised, free, queued, first, following, holder, mass, ask, unused, left, queue, state):  # type: ignore[no-untyped-def]
     """Shares of a column that are cheaper than ``raised`` go to a row, as many as it has weight for, at that price."""
     wanted, taken, at = free[row], 0.0, first[column]
@@ -148,8 +154,8 @@ def _take(row, column, raised, free, queued, first, following, holder, mass, ask
         first[column] = new
 
 
-@njit(cache=True, nogil=True)
-def bid(queue, state, parked, idx, cost, length, tau, price, shares, eps, limit):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True, **UNCOUNTED)
+def bid(queue, state, parked, idx, cost, floor, length, tau, price, shares, eps, limit):  # type: ignore[no-untyped-def]
     """Auction until enough is placed, the queue is dry or ``limit`` bids are made; how many rows are in it then.
 
     ``state`` holds the queue's head, its size, the number of parked rows and the bids made.
@@ -166,7 +172,7 @@ def bid(queue, state, parked, idx, cost, length, tau, price, shares, eps, limit)
         state[1] -= 1
         bids += 1
         if not place_bid(
-            row, idx, cost, length, tau, price, free, queued, first, following, holder, mass, ask, unused, left,
+            row, idx, cost, floor, length, tau, price, free, queued, first, following, holder, mass, ask, unused, left,
             eps, queue, state,
         ):  # fmt: skip
             parked[state[2]] = row
@@ -180,24 +186,25 @@ def bid(queue, state, parked, idx, cost, length, tau, price, shares, eps, limit)
 
 
 @njit(cache=True, nogil=True)
-def bid_and_list(matrix, factor, few, wanted, queue, state, parked, idx, cost, length, tau, price, shares, eps, limit):  # type: ignore[no-untyped-def]
+def bid_and_list(matrix, factor, quantised, few, wanted, queue, state, parked, idx, cost, floor, length, tau, price,  # type: ignore[no-untyped-def]
+                 shares, eps, limit):  # fmt: skip
     """Auction as `bid` does; where no more than ``few`` rows are parked they get new lists at once, from kept costs.
 
     ``state[4]`` counts these lists.
     """
     first = state[4]
     while True:
-        size = bid(queue, state, parked, idx, cost, length, tau, price, shares, eps, limit)
+        size = bid(queue, state, parked, idx, cost, floor, length, tau, price, shares, eps, limit)
         if size > 0 or state[2] == 0 or state[2] > few or state[4] - first > idx.shape[0]:
             return size
         rows = parked[: state[2]].astype(np.int64)
-        list_rows(matrix, factor, rows, rows, price, wanted, idx, cost, length, tau)
+        list_rows(matrix, factor, quantised, rows, rows, price, wanted, idx, cost, floor, length, tau)
         state[4] += rows.size
         queue[: rows.size] = rows
         state[0], state[1], state[2] = 0, rows.size, 0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def _offer(item, value, state, heap, place, key):  # type: ignore[no-untyped-def]
     """Put ``item`` into the heap or lower its key."""
     key[item] = value
@@ -209,7 +216,7 @@ def _offer(item, value, state, heap, place, key):  # type: ignore[no-untyped-def
     sift_up(heap, place, key, at)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def _reach(row, column, value, state, heap, place, key, pred, touched, owner, best):  # type: ignore[no-untyped-def]
     """Offer ``column`` at distance ``value``, unless a nearer free column is known."""
     # A column that has left the heap is settled, whatever a rounding says.
@@ -224,9 +231,9 @@ def _reach(row, column, value, state, heap, place, key, pred, touched, owner, be
     _offer(column, value, state, heap, place, key)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def _relax(row, n_cols, state, heap, place, key, pred, touched, rows, depth, best,  # type: ignore[no-untyped-def]
-           idx, cost, length, tau, u, price, owner, wide_slot, wide):  # fmt: skip
+           idx, cost, floor, length, tau, u, price, owner, wide_slot, wide):  # fmt: skip
     at = depth[row]
     slot = wide_slot[row]
     if slot >= 0:
@@ -246,6 +253,8 @@ def _relax(row, n_cols, state, heap, place, key, pred, touched, rows, depth, bes
             )
         return
     for k in range(length[row]):
+        if at + (floor[row, k] - u[row]) >= best[0]:
+            break
         j = idx[row, k]
         _reach(
             row, j, at + max(cost[row, k] + price[j] - u[row], 0.0), state, heap, place, key, pred, touched, owner, best
@@ -255,9 +264,9 @@ def _relax(row, n_cols, state, heap, place, key, pred, touched, rows, depth, bes
         _offer(n_cols + row, sentinel, state, heap, place, key)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def shortest_paths(free, state, heap, place, key, pred, touched, rows, depth, best,  # type: ignore[no-untyped-def]
-                   idx, cost, length, tau, u, price, owner, partner, wide_slot, wide, limit):  # fmt: skip
+                   idx, cost, floor, length, tau, u, price, owner, partner, wide_slot, wide, limit):  # fmt: skip
     """Match every row of ``free`` by one shortest augmenting path (Dijkstra over the lists).
 
     Each row reached puts a sentinel into the heap, at the distance where columns outside its
@@ -278,7 +287,7 @@ def shortest_paths(free, state, heap, place, key, pred, touched, rows, depth, be
             state[4] = root
         if state[4] >= 0:
             _relax(state[4], n_cols, state, heap, place, key, pred, touched, rows, depth, best,
-                   idx, cost, length, tau, u, price, owner, wide_slot, wide)  # fmt: skip
+                   idx, cost, floor, length, tau, u, price, owner, wide_slot, wide)  # fmt: skip
             state[4] = -1
         sink = -1
         while sink < 0:
@@ -295,14 +304,14 @@ def shortest_paths(free, state, heap, place, key, pred, touched, rows, depth, be
             rows[state[3]] = row
             state[3] += 1
             _relax(row, n_cols, state, heap, place, key, pred, touched, rows, depth, best,
-                   idx, cost, length, tau, u, price, owner, wide_slot, wide)  # fmt: skip
+                   idx, cost, floor, length, tau, u, price, owner, wide_slot, wide)  # fmt: skip
         _augment(free[state[0]], sink, state, heap, place, key, pred, touched, rows, depth, u, price, owner, partner)
         state[0] += 1
         state[5] = 0
     return FINISHED
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def _augment(root, sink, state, heap, place, key, pred, touched, rows, depth, u, price, owner, partner):  # type: ignore[no-untyped-def]
     distance = key[sink]
     for position in range(state[3]):

@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from gradapt.transport.kernels import UNCOUNTED
 from gradapt.transport.kernels.heap_loops import pop, sift_up
 from gradapt.transport.kernels.simplex_loops import attach
 
@@ -21,7 +22,9 @@ __all__ = ["join", "route"]
 def route(start, head, cost, flow, u, v, supply, demand, dust, budget):  # type: ignore[no-untyped-def]
     """Send supply to demand along paths of least cost; the flow lies on tight arcs of the potentials, which move along.
 
-    The arcs of row ``r`` are ``start[r]`` to ``start[r + 1]``. Ends when all is sent or after ``budget`` looks at arcs.
+    The arcs of row ``r`` are ``start[r]`` to ``start[r + 1]``. Paths from one row after the other are quick while they
+    are short: after ``budget`` looks at arcs, all rows that still have supply search together, which takes as many
+    looks again at most. Ends when all is sent, or then.
     """
     n, m = supply.size, demand.size
     following = np.full(head.size, -1, np.int64)
@@ -37,61 +40,87 @@ def route(start, head, cost, flow, u, v, supply, demand, dust, budget):  # type:
     key, pred = np.full(m, np.inf), np.zeros(m, np.int64)
     heap, place = np.zeros(m + 1, np.int64), np.full(m, -1, np.int64)
     touched, popped, rows = np.zeros(m, np.int64), np.zeros(m, np.int64), np.zeros(n, np.int64)
-    depth, entered = np.full(n, np.inf), np.full(n, -1, np.int64)
+    depth, entered, state = np.full(n, np.inf), np.full(n, -1, np.int64), np.array([0, 0, 0, budget])
+    arcs = start, head, cost, flow, tail, following, first_in, linked
+    room = key, pred, heap, place, touched, popped, rows, depth, entered, state
     for source in range(n):
-        while supply[source] > dust:
-            if budget <= 0:
-                return
-            n_touched, n_popped, n_rows, size, sink = 0, 0, 1, 0, -1
-            rows[0], depth[source], entered[source] = source, 0.0, -1
-            at, best = 0, np.inf
-            while True:
-                while at < n_rows:
-                    r = rows[at]
-                    at += 1
-                    budget -= start[r + 1] - start[r]
-                    for a in range(start[r], start[r + 1]):
-                        c = head[a]
-                        value = depth[r] + max(cost[a] - u[r] - v[c], 0.0)
-                        if value < key[c] and value < best:
-                            if key[c] == np.inf:
-                                touched[n_touched] = c
-                                n_touched += 1
-                            key[c] = value
-                            pred[c] = a
-                            if demand[c] > dust:
-                                best = value
-                            if place[c] < 0:
-                                heap[size] = c
-                                place[c] = size
-                                size += 1
-                            sift_up(heap, place, key, place[c])
-                if size == 0:
-                    break
-                size -= 1
-                c = pop(heap, place, key, size)
-                if demand[c] > dust:
-                    sink = c
-                    break
-                popped[n_popped] = c
-                n_popped += 1
-                n_rows = _reach_back(c, key[c], first_in, following, linked, flow, tail, depth, entered, rows, n_rows)
-            if sink >= 0:
-                for k in range(n_rows):
-                    u[rows[k]] += key[sink] - depth[rows[k]]
-                for k in range(n_popped):
-                    v[popped[k]] -= key[sink] - key[popped[k]]
-                _augment(source, sink, pred, entered, tail, head, flow, supply, demand, following, first_in, linked)
-            for k in range(n_rows):
-                depth[rows[k]] = np.inf
-            for k in range(n_touched):
-                key[touched[k]] = np.inf
-                place[touched[k]] = -1
-            if sink < 0:
+        while supply[source] > dust and state[3] > 0:
+            rows[0], state[0] = source, 1
+            if _search(arcs, room, u, v, supply, demand, dust, 0.0) == 0:
                 break
+    state[3] = budget
+    while state[3] > 0:
+        state[0], left = 0, 0.0
+        for r in range(n):
+            if supply[r] > dust:
+                rows[state[0]], left = r, left + supply[r]
+                state[0] += 1
+        if state[0] == 0 or _search(arcs, room, u, v, supply, demand, dust, left) == 0:
+            break
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
+def _search(arcs, room, u, v, supply, demand, dust, enough):  # type: ignore[no-untyped-def]
+    """Shortest paths from some rows to columns that lack ``enough`` together, at least one; send what they carry.
+
+    The rows are the first ``state[0]`` of ``rows``. Returns how many columns were reached. ``state`` also holds the
+    number of columns that have a key, of those that are settled, and the looks at arcs that may still be taken.
+    """
+    start, head, cost, flow, tail, following, first_in, linked = arcs
+    key, pred, heap, place, touched, popped, rows, depth, entered, state = room
+    state[1] = state[2] = 0
+    for k in range(state[0]):
+        depth[rows[k]], entered[rows[k]] = 0.0, -1
+    # A column that is farther away than one that lacks mass is not needed where one is enough.
+    at, size, sinks, best, far, met = 0, 0, 0, np.inf, 0.0, 0.0
+    while sinks == 0 or met < enough:
+        while at < state[0]:
+            r = rows[at]
+            at += 1
+            state[3] -= start[r + 1] - start[r]
+            for a in range(start[r], start[r + 1]):
+                c = head[a]
+                value = depth[r] + max(cost[a] - u[r] - v[c], 0.0)
+                if value < key[c] and value < best and (key[c] == np.inf or place[c] >= 0):
+                    if key[c] == np.inf:
+                        touched[state[1]] = c
+                        state[1] += 1
+                    key[c] = value
+                    pred[c] = a
+                    if demand[c] > dust and enough == 0.0:
+                        best = value
+                    if place[c] < 0:
+                        heap[size] = c
+                        place[c] = size
+                        size += 1
+                    sift_up(heap, place, key, place[c])
+        if size == 0:
+            break
+        size -= 1
+        c = pop(heap, place, key, size)
+        popped[state[2]], far = c, key[c]
+        state[2] += 1
+        if demand[c] > dust:
+            sinks, met = sinks + 1, met + demand[c]
+        if sinks == 0 or met < enough:
+            state[0] = _reach_back(c, far, first_in, following, linked, flow, tail, depth, entered, rows, state[0])
+    if sinks > 0:
+        for k in range(state[0]):
+            u[rows[k]] += far - depth[rows[k]]
+        for k in range(state[2]):
+            v[popped[k]] -= far - key[popped[k]]
+        for k in range(state[2]):
+            if demand[popped[k]] > dust:
+                _augment(popped[k], pred, entered, tail, head, flow, supply, demand, following, first_in, linked)
+    for k in range(state[0]):
+        depth[rows[k]] = np.inf
+    for k in range(state[1]):
+        key[touched[k]] = np.inf
+        place[touched[k]] = -1
+    return sinks
+
+
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def _send(a, amount, r, c, flow, supply, demand, following, first_in, linked):  # type: ignore[no-untyped-def]
     supply[r] -= amount
     demand[c] -= amount
@@ -100,7 +129,7 @@ def _send(a, amount, r, c, flow, supply, demand, following, first_in, linked):  
         following[a], first_in[c], linked[a] = first_in[c], a, True
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def _reach_back(c, value, first_in, following, linked, flow, tail, depth, entered, rows, n_rows):  # type: ignore[no-untyped-def]
     """Rows that send mass to column ``c`` and are not yet reached; arcs without mass are taken off its list."""
     before, a = -1, first_in[c]
@@ -124,17 +153,21 @@ def _reach_back(c, value, first_in, following, linked, flow, tail, depth, entere
     return n_rows
 
 
-@njit(cache=True, nogil=True)
-def _augment(source, sink, pred, entered, tail, head, flow, supply, demand, following, first_in, linked):  # type: ignore[no-untyped-def]
-    amount = min(supply[source], demand[sink])
-    c = sink
+@njit(cache=True, nogil=True, **UNCOUNTED)
+def _augment(sink, pred, entered, tail, head, flow, supply, demand, following, first_in, linked):  # type: ignore[no-untyped-def]
+    """Send as much as the path to a column carries, from the row with supply where it begins."""
+    amount, c = demand[sink], sink
     while True:
         r = tail[pred[c]]
-        if r == source:
+        if entered[r] < 0:
             break
         amount = min(amount, flow[entered[r]])
         c = head[entered[r]]
-    supply[source] -= amount
+    amount = min(amount, supply[r])
+    if amount <= 0.0:
+        # Others have used it up.
+        return
+    supply[r] -= amount
     demand[sink] -= amount
     c = sink
     while True:
@@ -143,7 +176,7 @@ def _augment(source, sink, pred, entered, tail, head, flow, supply, demand, foll
         if not linked[a]:
             following[a], first_in[c], linked[a] = first_in[c], a, True
         r = tail[a]
-        if r == source:
+        if entered[r] < 0:
             break
         flow[entered[r]] -= amount
         c = head[entered[r]]
@@ -235,7 +268,7 @@ def _around(chosen, tail, head, size):  # type: ignore[no-untyped-def]
     return start, arcs
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def _hang(x, parent, arc, points_up, cost, links, upward, potential):  # type: ignore[no-untyped-def]
     attach(x, parent, links)
     links[1, x] = arc

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from gradapt.transport.kernels import UNCOUNTED
+
 __all__ = ["forest"]
 
 
@@ -32,7 +34,7 @@ def forest(tail, head, cost, flow, size):  # type: ignore[no-untyped-def]
     return np.flatnonzero(chosen)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def _find(leader, node):  # type: ignore[no-untyped-def]
     while leader[node] != node:
         leader[node] = leader[leader[node]]
@@ -81,7 +83,7 @@ def _empty_cycles(tail, head, cost, flow, chosen, late, size):  # type: ignore[n
             _enter(2 * a + 1, head[a], first, after, before)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def _enter(half, node, first, after, before):  # type: ignore[no-untyped-def]
     after[half], before[half] = first[node], -1
     if first[node] >= 0:
@@ -89,7 +91,7 @@ def _enter(half, node, first, after, before):  # type: ignore[no-untyped-def]
     first[node] = half
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def _leave(half, node, first, after, before):  # type: ignore[no-untyped-def]
     if before[half] >= 0:
         after[before[half]] = after[half]
@@ -99,7 +101,7 @@ def _leave(half, node, first, after, before):  # type: ignore[no-untyped-def]
         before[after[half]] = before[half]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def _find_path(source, target, tail, head, first, after, came, queue):  # type: ignore[no-untyped-def]
     """``came[x]``: the arc by which a walk through the forest from ``source`` first meets ``x``."""
     queue[0], at, size = source, 0, 1

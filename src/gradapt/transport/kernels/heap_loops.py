@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from numba import njit
 
+from gradapt.transport.kernels import UNCOUNTED
+
 __all__ = ["pop", "sift_up"]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def sift_up(heap, place, key, at):  # type: ignore[no-untyped-def]
     item = heap[at]
     while at > 0:
@@ -21,7 +23,7 @@ def sift_up(heap, place, key, at):  # type: ignore[no-untyped-def]
     place[item] = at
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def _sift_down(heap, place, key, size):  # type: ignore[no-untyped-def]
     item, at = heap[0], 0
     while True:
@@ -39,7 +41,7 @@ def _sift_down(heap, place, key, size):  # type: ignore[no-untyped-def]
     place[item] = at
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def pop(heap, place, key, size):  # type: ignore[no-untyped-def]
     """Take the item of least key out of a heap of ``size + 1``."""
     top = heap[0]

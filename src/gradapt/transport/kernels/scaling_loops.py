@@ -11,6 +11,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from gradapt.transport.kernels import UNCOUNTED
+
 __all__ = ["push_all"]
 
 
@@ -86,7 +88,7 @@ def _by_column(start, head, n, m):  # type: ignore[no-untyped-def]
     return tail, column_start, by_column
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def _best(r, start, head, cost, u, v, eps):  # type: ignore[no-untyped-def]
     """The arc of least reduced cost of a row, whose potential is moved so that it is ``-eps``."""
     best, at = np.inf, start[r]
@@ -98,7 +100,7 @@ def _best(r, start, head, cost, u, v, eps):  # type: ignore[no-untyped-def]
     return at
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def _push_back(  # type: ignore[no-untyped-def]
     c, column_start, by_column, tail, cost, flow, u, v, supply, demand, eps, dust, queue, queued, first, count
 ):

@@ -9,6 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from gradapt.transport.kernels import UNCOUNTED
+
 __all__ = ["attach", "pivots", "renew_potentials", "settle", "sweep"]
 
 
@@ -43,7 +45,7 @@ def pivots(first, tail, head, cost, flow, tolerance, links, count, upward, poten
     return pivots
 
 
-@njit(cache=True, nogil=True, fastmath={"nnan", "nsz"})
+@njit(cache=True, nogil=True, fastmath={"nnan", "nsz"}, **UNCOUNTED)
 def _least_reduced(costs, potential, lanes):  # type: ignore[no-untyped-def]
     """The column of least cost less potential, and that value; minima are taken lane by lane."""
     m, w = potential.size, lanes.size
@@ -95,7 +97,7 @@ def sweep(costs, first, tail, head, cost, flow, tolerance, links, count,  # type
     return pivots
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def _exchange(r, c, entering, cost, flow, links, count, upward, potential, stack):  # type: ignore[no-untyped-def]
     """Put an arc from row ``r`` to column ``c`` into the tree; returns the arc that leaves it."""
     leaving, on_row_side, top = _push_around(r, c, entering, flow, links[0], links[1], count, upward)
@@ -112,7 +114,7 @@ def _exchange(r, c, entering, cost, flow, links, count, upward, potential, stack
     return left
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def _push_around(r, c, entering, flow, parent, arc_up, count, upward):  # type: ignore[no-untyped-def]
     """Send as much as possible around the cycle of the entering arc; the node whose arc leaves, its side, the top.
 
@@ -150,7 +152,7 @@ def _push_around(r, c, entering, flow, parent, arc_up, count, upward):  # type: 
     return leaving, on_row_side, a
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def _recount(below, above, leaving, top, parent, count):  # type: ignore[no-untyped-def]
     """Sizes of all subtrees once that of ``leaving`` hangs, by its node ``below``, on ``above``."""
     moved = count[leaving]
@@ -172,7 +174,7 @@ def _recount(below, above, leaving, top, parent, count):  # type: ignore[no-unty
         x = parent[x]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def _rehang(below, above, leaving, entering, points_up, links, upward):  # type: ignore[no-untyped-def]
     """Cut the subtree of ``leaving`` off and hang it, by its node ``below``, on ``above``."""
     x, new_parent, new_arc, new_upward = below, above, entering, points_up
@@ -188,7 +190,7 @@ def _rehang(below, above, leaving, entering, points_up, links, upward):  # type:
         x = old_parent
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def _shift(top, without, change, links, potential, stack):  # type: ignore[no-untyped-def]
     """Move the potentials of a subtree, or of all that is not in the subtree of ``without``."""
     first_child, sibling = links[2], links[3]
@@ -227,7 +229,7 @@ def renew_potentials(cost, links, upward, potential):  # type: ignore[no-untyped
             child = sibling[child]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def _detach(x, links):  # type: ignore[no-untyped-def]
     after, before = links[3, x], links[4, x]
     if before >= 0:
@@ -238,7 +240,7 @@ def _detach(x, links):  # type: ignore[no-untyped-def]
         links[4, after] = before
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def attach(x, parent, links):  # type: ignore[no-untyped-def]
     first = links[2, parent]
     links[0, x], links[3, x], links[4, x] = parent, first, -1
@@ -247,7 +249,7 @@ def attach(x, parent, links):  # type: ignore[no-untyped-def]
     links[2, parent] = x
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def settle(order, excess, rest, links, upward, flow):  # type: ignore[no-untyped-def]
     """Mass on the arcs of the tree from the weights alone, leaves first: free of what many pivots have summed up to.
 

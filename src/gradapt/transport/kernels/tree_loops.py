@@ -9,7 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from gradapt.transport.kernels import UNCOUNTED
 from gradapt.transport.kernels.auction_loops import enqueue, place_bid
+from gradapt.transport.kernels.listing_loops import insert
 from gradapt.transport.kernels.pricing_loops import replace_largest
 
 __all__ = ["bid_near", "cut_boxes", "lean_prices", "nearest"]
@@ -72,7 +74,7 @@ def lean_prices(price, tree, points, slope, least):  # type: ignore[no-untyped-d
         least[box] = some.min()
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, **UNCOUNTED)
 def _bound(point, low, high, slope, least):  # type: ignore[no-untyped-def]
     """The least squared distance plus price in a box can be: ``|x - y|^2 + g.y`` is a distance from ``x - g / 2``."""
     total, size = least, np.abs(least)
@@ -87,7 +89,7 @@ def _bound(point, low, high, slope, least):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def nearest(queries, rows, price, tree, points, slope, least, wanted, idx, cost, length, tau):  # type: ignore[no-untyped-def]
+def nearest(queries, rows, price, tree, points, slope, least, wanted, idx, cost, floor, length, tau):  # type: ignore[no-untyped-def]
     """For ``rows`` of the queries, the ``wanted`` points of least squared distance plus price.
 
     ``points`` has a row for each feature and is in the order of the tree. ``cost`` gets the distance alone,
@@ -112,15 +114,17 @@ def nearest(queries, rows, price, tree, points, slope, least, wanted, idx, cost,
             distance,
             idx,
             cost,
+            floor,
             length,
             tau,
         )
     return looks
 
 
-@njit(cache=True, nogil=True)
-def _search(point, row, price, tree, points, slope, least, stack, bounds, values, distance, idx, cost, length, tau):  # type: ignore[no-untyped-def]
-    """One row of `nearest`; the last arrays but four are room to work in."""
+@njit(cache=True, nogil=True, **UNCOUNTED)
+def _search(point, row, price, tree, points, slope, least, stack, bounds, values, distance,  # type: ignore[no-untyped-def]
+            idx, cost, floor, length, tau):  # fmt: skip
+    """One row of `nearest`; the arrays before the last five are room to work in."""
     order, start, stop, low, high = tree
     size, wanted, looks = start.size, values.size, 0
     for k in range(wanted):
@@ -165,7 +169,7 @@ def _search(point, row, price, tree, points, slope, least, stack, bounds, values
             for f in range(point.size):
                 difference = point[f] - points[f, at]
                 total += difference * difference
-            idx[row, found], cost[row, found] = order[at], total
+            insert(found, order[at], total + price[order[at]], total, idx[row], cost[row], floor[row])
             found += 1
     length[row] = found
     tau[row] = values[0]
@@ -173,7 +177,7 @@ def _search(point, row, price, tree, points, slope, least, stack, bounds, values
 
 
 @njit(cache=True, nogil=True)
-def bid_near(queue, state, idx, cost, length, tau, price, shares, eps, limit,  # type: ignore[no-untyped-def]
+def bid_near(queue, state, idx, cost, floor, length, tau, price, shares, eps, limit,  # type: ignore[no-untyped-def]
              queries, tree, points, slope, least, wanted, patience, budget):  # fmt: skip
     """Auction as `bid` does, but a row whose list is at its end gets a new one at once.
 
@@ -191,7 +195,7 @@ def bid_near(queue, state, idx, cost, length, tau, price, shares, eps, limit,  #
             break
         row = queue[state[0]]
         if not place_bid(
-            row, idx, cost, length, tau, price, free, queued, first, following, holder, mass, ask, unused, left,
+            row, idx, cost, floor, length, tau, price, free, queued, first, following, holder, mass, ask, unused, left,
             eps, queue, state,
         ):  # fmt: skip
             if state[5] > budget * (state[4] + 1000):
@@ -203,11 +207,11 @@ def bid_near(queue, state, idx, cost, length, tau, price, shares, eps, limit,  #
             state[4] += 1
             state[5] += _search(
                 queries[row], row, price, tree, points, slope, least, stack, bounds, values, distance,
-                idx, cost, length, tau,
+                idx, cost, floor, length, tau,
             )  # fmt: skip
             place_bid(
-                row, idx, cost, length, tau, price, free, queued, first, following, holder, mass, ask, unused, left,
-                eps, queue, state,
+                row, idx, cost, floor, length, tau, price, free, queued, first, following, holder, mass, ask, unused,
+                left, eps, queue, state,
             )  # fmt: skip
         state[0] = state[0] + 1 if state[0] + 1 < queue.size else 0
         state[1] -= 1

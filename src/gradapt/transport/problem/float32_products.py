@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gradapt.transport.kernels import has_numba
 from gradapt.transport.problem.cost_table import (
-    BLOCK_ENTRIES,
     PAIR_VALUES,
     CostTable,
     HeldTable,
@@ -24,6 +24,7 @@ from gradapt.transport.problem.cost_table import (
     less,
     row_parts,
 )
+from gradapt.transport.problem.quantised import NO_CODES, Quantised
 from gradapt.transport.problem.squared_distances import SquaredDistances
 
 __all__ = ["PRODUCT_ENTRIES", "ProductTable", "Products"]
@@ -33,10 +34,10 @@ Index = NDArray[np.int64]
 
 # Unit roundoff of float32, and terms of a float32 sum that is trusted: longer ones are added up from several.
 _UNIT32, _FEATURES32 = 2.0**-24, 2048
-# Entries of a block of a product that is not kept: in smaller ones the columns are read as often as they are used.
+# Entries of a block of a product: in smaller ones the columns are read as often as they are used.
 PRODUCT_ENTRIES = 2**24
 # Clouds above this size are not copied for centring where their means are no trouble.
-_COPY_BYTES = 2**28
+_COPY_BYTES = 2**27
 # Largest magnitudes whose products stay well inside the range of float32.
 _SMALLEST, _LARGEST = 1e-12, 1e12
 # Share of the squared length that the mean may have before clouds are centred.
@@ -47,7 +48,8 @@ _FAR = 0.97
 class Products:
     """``cost(i, j) = row_term[i] + column_term[j] + factor * left[i] . right[j]``, up to float32 rounding.
 
-    The costs are those of ``table``, which settles single pairs. ``matrix`` is the whole product, once it is kept.
+    The costs are those of ``table``, which settles single pairs. ``matrix`` is the whole product and
+    ``quantised`` its codes, once it is kept.
 
     >>> table = SquaredDistances(np.array([[0.0], [3.0]]), np.array([[1.0], [5.0]]), 0.0, 0.0, False)
     >>> products = Products.of(table)
@@ -60,6 +62,7 @@ class Products:
     right: NDArray[np.float32]
     factor: float
     matrix: NDArray[np.float32] | None = field(default=None, init=False)
+    quantised: Quantised | None = field(default=None, init=False)
 
     @classmethod
     def of(cls, table: SquaredDistances) -> Products:
@@ -101,16 +104,15 @@ class Products:
         return relative * self.row_term + lost, relative * self.column_term + lost
 
     def keep(self) -> NDArray[np.float32]:
-        """The whole product, formed once."""
+        """The whole product, formed once, with its codes where compiled loops can read them."""
         if self.matrix is None:
-            n, m = self.shape
-            if self.table.features <= _FEATURES32:
-                self.matrix = self.left @ self.right.T
-            else:
-                self.matrix = np.empty((n, m), np.float32)
-                for part in row_parts((n, m), PRODUCT_ENTRIES):
-                    self._fill(part, self.matrix[part])
-            self.matrix.flags.writeable = False
+            matrix, codes = np.empty(self.shape, np.float32), Quantised.empty(*self.shape) if has_numba() else None
+            for part in self.parts():
+                self._fill(part, matrix[part])
+                if codes is not None:
+                    codes.fill(part, matrix[part], self.factor)
+            matrix.flags.writeable = False
+            self.matrix, self.quantised = matrix, codes
         return self.matrix
 
     def block(self, rows: slice | Index) -> NDArray[np.float32]:
@@ -130,7 +132,11 @@ class Products:
 
     def parts(self) -> Any:
         """Rows in blocks of a size that suits."""
-        return row_parts(self.shape, PRODUCT_ENTRIES if self.matrix is None else BLOCK_ENTRIES)
+        return row_parts(self.shape, PRODUCT_ENTRIES)
+
+    def codes(self, rows: slice) -> Quantised:
+        """The codes of some rows, none where the product is not kept."""
+        return NO_CODES if self.quantised is None else self.quantised[rows]
 
 
 @dataclass(frozen=True, eq=False)

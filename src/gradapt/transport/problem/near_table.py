@@ -83,12 +83,10 @@ class SampleTree:
 
         lean_prices(prices, self._boxes, self._ordered, self._slope, self._least)
 
-    def list_nearest(
-        self, queries: Float, rows: Index, prices: Float, wanted: int, into: tuple[Any, Any, Any, Any]
-    ) -> None:
+    def list_nearest(self, queries: Float, rows: Index, prices: Float, wanted: int, into: tuple[Any, ...]) -> None:
         """For some rows of the queries, the samples of least squared distance plus price, after `look`.
 
-        ``into`` gets their numbers, their distances, how many they are, and the largest value among them.
+        ``into`` gets their numbers, their distances, their values, how many they are, and the largest value among them.
         """
         from gradapt.transport.kernels.tree_loops import nearest  # numba is slow to import
 
@@ -111,8 +109,9 @@ class SampleTree:
         """For each query: numbers and distances of the samples of least value, and the largest value listed."""
         n, wanted = len(queries), min(wanted, len(self.samples))
         idx, cost, tau = np.zeros((n, wanted), np.int32), np.zeros((n, wanted)), np.empty(n)
+        into = idx, cost, np.empty((n, wanted)), np.zeros(n, np.int32), tau
         self.look(prices)
-        self.list_nearest(queries, np.arange(n), prices, wanted, (idx, cost, np.zeros(n, np.int32), tau))
+        self.list_nearest(queries, np.arange(n), prices, wanted, into)
         return idx.astype(np.int64), cost, tau
 
 

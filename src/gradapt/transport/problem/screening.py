@@ -13,6 +13,7 @@ from gradapt.transport.kernels import has_numba
 from gradapt.transport.kernels.threads import THREADED, in_threads
 from gradapt.transport.problem.cost_table import gamma
 from gradapt.transport.problem.float32_products import Products
+from gradapt.transport.problem.quantised import Quantised
 
 __all__ = ["suspects", "turned"]
 
@@ -45,7 +46,7 @@ def suspects(products: Products, u: Float, v: Float) -> tuple[Index, Index] | No
     for part in products.parts():
         looked_at += (part.stop - part.start) * m
         most = int(_UNDECIDED * looked_at + _UNDECIDED_EACH * m) - found
-        r, c = _below(products.block(part), products.factor, a[part], b, most)
+        r, c = _below(products.block(part), products.factor, products.codes(part), a[part], b, most)
         found += len(r)
         if len(r) > most:
             return None
@@ -65,7 +66,9 @@ def turned(products: Products, u: Float, v: Float) -> tuple[Float, Float]:
     )
 
 
-def _below(product: NDArray[np.float32], factor: float, a: Float, b: Float, most: int) -> tuple[Index, Index]:
+def _below(
+    product: NDArray[np.float32], factor: float, codes: Quantised, a: Float, b: Float, most: int
+) -> tuple[Index, Index]:
     """Places where ``factor * product + a + b`` is not positive; where they are more than ``most``, some of them."""
     if not has_numba():
         value = np.multiply(product, factor, dtype=np.float64)
@@ -78,7 +81,7 @@ def _below(product: NDArray[np.float32], factor: float, a: Float, b: Float, most
         room = 4 * len(b)
         while True:
             r, c = np.empty(room, np.int64), np.empty(room, np.int64)
-            count = places_below(product[piece], factor, a[piece], b, r, c)
+            count = places_below(product[piece], factor, codes[piece].arrays, a[piece], b, r, c)
             if count <= room or count > most:
                 return piece.start + r[:count], c[:count]
             room = most + 1

@@ -30,6 +30,7 @@ from gradapt.transport.problem.cost_table import (
     mean_cost,
     row_parts,
 )
+from gradapt.transport.problem.differences import THREADED_VALUES, squared_lengths
 
 __all__ = ["SquaredDistances", "about", "square_norms"]
 
@@ -221,7 +222,7 @@ class SquaredDistances:
             return self._tensor_pairs(rows, cols)
         costs = np.empty(len(rows))
         if has_numba() and not self.sparse and len(rows) * self.features >= COMPILED_WORK:
-            self._compiled_pairs(rows, cols, costs)
+            squared_lengths(self.x0, self.x1, rows, cols, self.shift, costs)
             return np.asarray(checked(costs))
         step = max(1, PAIR_VALUES // self.features)
         shift = self.shift if self.apart else None
@@ -235,18 +236,8 @@ class SquaredDistances:
                     difference -= shift
                 costs[part] = square_norms(difference, 0.0)
 
-        in_threads(work, len(rows), small=len(rows) * self.features < 1_000_000)
+        in_threads(work, len(rows), small=len(rows) * self.features < THREADED_VALUES)
         return np.asarray(checked(costs))
-
-    def _compiled_pairs(self, rows: Index, cols: Index, costs: Float) -> None:
-        from gradapt.transport.kernels.listing_loops import pair_differences  # numba is slow to import
-
-        shift = np.zeros(self.features) + self.shift
-
-        def work(piece: slice) -> None:
-            pair_differences(self.x0, self.x1, rows[piece], cols[piece], shift, costs[piece])
-
-        in_threads(work, len(rows), small=len(rows) * self.features < 1_000_000)
 
     def _tensor_pairs(self, rows: Index, cols: Index) -> Float:
         r, c = beside(self.x0, rows), beside(self.x0, cols)
@@ -303,6 +294,11 @@ def square_norms(x: Any, centre: Any = 0.0) -> Any:
         entries, out = DEVICE_BLOCK_ENTRIES, x.new_empty(x.shape[0], dtype=x.new_empty(0).double().dtype)
     else:
         entries, out = PAIR_VALUES, np.empty(x.shape[0])
+    if not is_tensor(x) and has_numba() and x.size >= COMPILED_WORK:
+        # The distance from nothing at all.
+        nothing, every = np.zeros((1, x.shape[1]), x.dtype), np.arange(x.shape[0])
+        squared_lengths(x, nothing, every, np.zeros_like(every), centre, out)
+        return out
     for part in row_parts(x.shape, entries):
         centred = about(x[part], centre, slice(None))
         out[part] = centred.norm(dim=1).square() if is_tensor(x) else np.einsum("ij,ij->i", centred, centred)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from gradapt.transport.problem.cost_table import row_parts
 from gradapt.transport.problem.near_table import NearTable, SampleTree
+from gradapt.transport.problem.quantised import NO_CODES
 from gradapt.transport.problem.squared_distances import SquaredDistances
 from gradapt.transport.solvers.candidate_lists import CandidateLists, CostProvider, StoredCosts, TreeCosts
 from gradapt.transport.solvers.shares import Shares
@@ -36,15 +37,15 @@ _SLICE = 100_000
 # Rows are scanned some 7 times, in a rough auction too; where it takes this many, prices creep up among ties.
 _SCANS_PER_ROW, _ROUGH_SCANS_PER_ROW, _NEAR_SCANS_PER_ROW = 25, 40, 60
 # Rows that are listed without a second core.
-_FEW_ROWS = 12
+_FEW_ROWS = 64
 # Samples from which it pays to assign the means of small boxes first.
 _COARSE_FROM = 600
 # Costs of so few different values are mass ties from the beginning.
 _FEW_VALUES = 16
 # Where most costs lie within this share of the spread, one epsilon does not serve all samples.
 _UNEVEN = 0.05
-# Rows from which prices to begin with and the costs' spread are learnt.
-_SAMPLED_ROWS = 64
+# Rows from which prices to begin with and the costs' spread are learnt, and columns, about, for the spread.
+_SAMPLED_ROWS, _SAMPLED_COLUMNS = 64, 1000
 # Entries of lists looked at together.
 _LIST_ENTRIES = 2**20
 
@@ -106,12 +107,9 @@ def assign(provider: CostProvider, *, progress: Progress | None = None, budget: 
 
     Raises `TiesError` when the auction needs more than ``budget`` bids.
     """
-    n, _ = provider.shape
     state = AuctionState.fresh(provider)
     auction(provider, state, progress=progress, budget=budget)
     state.settle()
-    # Lists made at today's prices reach furthest: hardly a search below then has to ask for more.
-    state.relist(provider, np.arange(n))
     finish(provider, state, progress, budget=budget)
     # The paths raised some prices far above those that lists were made at. Whoever goes on from here, to
     # refine the costs, needs bounds that reach beyond the row's own best.
@@ -135,7 +133,8 @@ def auction(
     """
     n, _ = provider.shape
     if budget < np.inf and len(np.unique(sampled_costs(provider)[:8])) <= _FEW_VALUES:
-        raise TiesError(state.prices - provider.offset)
+        # The least costs of a few rows say nothing where all of them are tied.
+        raise TiesError(np.zeros(len(state.prices)))
     spread, common = cost_spread(provider)
     if budget < np.inf and common < _UNEVEN * spread:
         raise TiesError(state.prices - provider.offset)
@@ -157,6 +156,9 @@ def auction(
             if near and isinstance(provider, TreeCosts) and provider.pays:
                 # Searches in a tree are as quick for a few rows as for many.
                 share, scans = 0.0, _NEAR_SCANS_PER_ROW
+            if tolerance == 0 and eps <= last:
+                # Many bids are to come; and hardly a search of the finish asks for more than today's lists hold.
+                state.relist(provider, np.arange(n))
             if state.shares is not None and not state.shares.whole:
                 # The last crumbs of a weight are fought for as hard as whole ones.
                 share = _ROUGH_LEAVE
@@ -202,6 +204,7 @@ def cost_spread(provider: CostProvider) -> tuple[float, float]:
     rounding: costs are then a term for each row and one for each column, and there is nothing to fight for.
     """
     sample = sampled_costs(provider)
+    sample = sample[:, :: max(1, sample.shape[1] // _SAMPLED_COLUMNS)]
     unit = np.finfo(provider.sample(np.zeros(1, np.int64)).dtype).eps
     rounding = 32.0 * float(unit * np.quantile(np.abs(sample), 0.98))
     sample = sample - sample.min(axis=0)
@@ -230,12 +233,12 @@ def run_phase(
         raise ValueError("an auction needs a state that AuctionState.fresh made")
     queue, parked = np.zeros(n, np.int32), np.zeros(n, np.int32)
     shares.leave(leave)
-    read = lists.idx, lists.cost, lists.length, lists.tau, state.prices
+    read = *lists.arrays, state.prices
     counts = np.array([0, release(*read, shares.arrays, eps, queue), 0, 0, 0], np.int64)
     # A few lists are made faster than the way to the provider and back takes.
-    kept: tuple[Any, float, int] = np.zeros((0, 0), np.float32), 1.0, 0
+    kept: tuple[Any, float, Any, int] = np.zeros((0, 0), np.float32), 1.0, NO_CODES.arrays, 0
     if isinstance(provider, StoredCosts):
-        kept = provider.matrix, provider.factor, _FEW_ROWS
+        kept = provider.matrix, provider.factor, provider.quantised.arrays, _FEW_ROWS
     while isinstance(provider, TreeCosts) and provider.pays and counts[1]:
         before = provider.searches
         provider.bid(queue, counts, (*read, shares.arrays), eps)
@@ -286,8 +289,8 @@ def finish(
     while True:
         searched = counts[0]
         code = shortest_paths(
-            free, counts, heap, place, key, pred, touched, rows, depth, best, lists.idx, lists.cost, lists.length,
-            lists.tau, state.u, state.prices, state.owner, state.partner, wide_slot, wide, 2000,
+            free, counts, heap, place, key, pred, touched, rows, depth, best, *lists.arrays, state.u,
+            state.prices, state.owner, state.partner, wide_slot, wide, 2000,
         )  # fmt: skip
         if counts[0] != searched:
             fresh.clear()

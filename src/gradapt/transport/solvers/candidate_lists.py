@@ -8,7 +8,8 @@ it, by matrix products for instance, and forgets them.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from gradapt.transport.kernels.threads import THREADED, in_threads
 from gradapt.transport.problem.cost_table import BLOCK_ENTRIES, QUICK_ENTRIES, row_parts
 from gradapt.transport.problem.near_table import NearTable
+from gradapt.transport.problem.quantised import NO_CODES, Quantised
 
 __all__ = ["BlockCosts", "CandidateLists", "CostProvider", "StoredCosts", "TreeCosts", "fill_lists"]
 
@@ -36,10 +38,15 @@ _SLICE = 100_000
 
 @dataclass(eq=False)
 class CandidateLists:
-    """Columns, costs and bounds of every row's list; the compiled loops fill and read them."""
+    """Columns, costs and bounds of every row's list; the compiled loops fill and read them.
+
+    ``floor`` has the values ``cost + price`` of a list when it was made, in their order, or something below them:
+    prices only rise, so that a look at a list can end where they are larger than what was found.
+    """
 
     idx: NDArray[np.int32]
     cost: Float
+    floor: Float
     length: NDArray[np.int32]
     tau: Float
 
@@ -49,9 +56,15 @@ class CandidateLists:
         return cls(
             np.zeros((n, capacity), np.int32),
             np.zeros((n, capacity)),
+            np.full((n, capacity), -np.inf),
             np.zeros(n, np.int32),
             np.full(n, -np.inf),
         )
+
+    @property
+    def arrays(self) -> tuple[Any, Any, Any, Any, Any]:
+        """What compiled loops need."""
+        return self.idx, self.cost, self.floor, self.length, self.tau
 
     @property
     def wanted(self) -> int:
@@ -88,14 +101,21 @@ class StoredCosts:
     matrix: NDArray[Any]
     offset: Float
     factor: float = 1.0
+    given: Quantised | None = None
     capacity = _SHORT_LIST
+
+    @cached_property
+    def quantised(self) -> Quantised:
+        """The codes of the costs, formed with the first lists where they are not given; rows may be given up."""
+        codes = Quantised.of(self.matrix, self.factor) if self.given is None else self.given
+        return replace(codes, step=codes.step.copy())
 
     @property
     def shape(self) -> tuple[int, int]:
         return self.matrix.shape[0], self.matrix.shape[1]
 
     def k_best(self, rows: Index, prices: Float, lists: CandidateLists) -> None:
-        fill_lists(self.matrix, self.factor, rows, rows, prices, lists)
+        fill_lists(self.matrix, self.factor, rows, rows, prices, lists, self.quantised)
 
     def dense(self, row: int) -> Float:
         return np.asarray(self.factor * self.matrix[row].astype(np.float64))
@@ -181,8 +201,7 @@ class TreeCosts:
             if self._since >= self.shape[1]:
                 tree.look(prices)
                 self._since = 0
-            into = lists.idx, lists.cost, lists.length, lists.tau
-            tree.list_nearest(self.table.first, piece, prices, lists.wanted, into)
+            tree.list_nearest(self.table.first, piece, prices, lists.wanted, lists.arrays)
 
     def forget_prices(self) -> None:
         """Prices fell: look at all of them before the next search."""
@@ -195,7 +214,7 @@ class TreeCosts:
         tree, patience = self.table.columns, max(1, self.shape[1] // _LOOK_EACH)
         wanted, budget = max(1, into[0].shape[1] // 2), tree.most_looks
         state = np.array([counts[0], counts[1], 0, 0, tree.searches, tree.looks], np.int64)
-        tree.look(into[4])
+        tree.look(into[5])
         arguments: Any = (queue, state, *into, eps, _SLICE, self.table.first, *tree.arrays, wanted, patience, budget)
         left = bid_near(*arguments)
         counts[:2], counts[3] = state[:2], counts[3] + state[3]
@@ -210,16 +229,19 @@ class TreeCosts:
 
 
 def fill_lists(
-    matrix: NDArray[Any], factor: float, sources: Index, targets: Index, prices: Float, lists: CandidateLists
+    matrix: NDArray[Any],
+    factor: float,
+    sources: Index,
+    targets: Index,
+    prices: Float,
+    lists: CandidateLists,
+    quantised: Quantised = NO_CODES,
 ) -> None:
     """List rows ``sources`` of ``matrix`` as rows ``targets``, on all cores."""
     from gradapt.transport.kernels.listing_loops import list_rows  # numba is slow to import
 
     def part(piece: slice) -> None:
-        list_rows(
-            matrix, factor, sources[piece], targets[piece], prices, lists.wanted,
-            lists.idx, lists.cost, lists.length, lists.tau,
-        )  # fmt: skip
+        list_rows(matrix, factor, quantised.arrays, sources[piece], targets[piece], prices, lists.wanted, *lists.arrays)
 
     # Threads only where the rows cost more than starting them.
     in_threads(part, len(sources), small=len(sources) * matrix.shape[1] < THREADED)

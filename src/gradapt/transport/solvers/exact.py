@@ -65,7 +65,7 @@ class Exact:
         Pivots after which the simplex gives up with an error.
     memory : float
         Bytes that a kept matrix of costs may take; beyond, costs are formed in blocks and
-        formed again when they are needed again.
+        formed again when they are needed again. A byte for each pair may come to what is kept.
     device : {"auto", "cpu", "cuda"}
         ``"auto"`` takes the GPU for tensors that already live there and for clouds that
         pay the way, and the processor otherwise; any torch device name is understood. Problems

@@ -37,8 +37,9 @@ _PIVOTS_AT_ONCE, _PIVOTS_PER_NODE = 10_000, 10_000
 _DUST = 1e-13
 # Times that costs may be cut off above those that the plan uses.
 _MOST_SHARPENINGS = 4
-# Looks at each candidate in the search for shortest paths, at most: ties take many, and pivots take over.
-_LOOKS_EACH = 60
+# Looks at each candidate in the search for shortest paths from single rows, and from all of them together, at most: the
+# last paths are long, and pivots take over.
+_LOOKS_EACH = 25
 # Samples of both clouds from which cost scaling comes before the search for shortest paths, which are long there.
 _SCALED_FROM = 30_000
 # It comes again where so many pairs join at once, for each sample, or after so many pivots.
@@ -83,6 +84,8 @@ class TransportTree:
         self.base0, self.base1, self.cap, self.sharpenings = np.zeros(n), np.zeros(m), np.inf, 0
         # Pairs that were added since the tree was planted; whether places of pairs were used again since then.
         self.fresh, self.swept = 0, False
+        # Potentials of the shortest paths, where they sent everything and nothing has changed since.
+        self.routed: tuple[Float, Float] | None = None
         size = n + m + 1
         self.links = np.full((5, size), -1, np.int32)
         self.count = np.ones(size, np.int32)
@@ -91,6 +94,7 @@ class TransportTree:
 
     def add(self, rows: Index, cols: Index, costs: Float) -> None:
         """More candidate pairs."""
+        self.routed = None
         self.tail = np.concatenate([self.tail, rows.astype(np.int32)])
         self.head = np.concatenate([self.head, (cols + self.n).astype(np.int32)])
         self.cost = np.concatenate([self.cost, self._seen(rows, cols, costs)])
@@ -129,6 +133,9 @@ class TransportTree:
             n, chosen, by_column, column_start, self.tail, self.head, self.cost, u, v, self.links, self.count,
             self.upward, self.potential,
         )  # fmt: skip
+        reduced = self.cost[first:] - u[self.tail[first:]] - v[self.head[first:] - n]
+        off = np.where(self.flow[first:] > 0.0, np.abs(reduced), -reduced).max(initial=0.0)
+        self.routed = (u, v) if left.sum() <= self.dust and off <= self._tolerance else None
 
     def improve(self) -> int:
         """Pivot until the plan is optimal on its candidates; returns the number of pivots."""
@@ -163,6 +170,7 @@ class TransportTree:
                 self.upward, self.potential, cursor, _PIVOTS_AT_ONCE,
             )  # fmt: skip
             pivots += int(made)
+            self.routed = None if made else self.routed
             if made < _PIVOTS_AT_ONCE or pivots >= enough:
                 return pivots
         raise SolverError(f"the network simplex did not end in {self.most:,} pivots; raise max_iterations")
@@ -205,6 +213,7 @@ class TransportTree:
         if self.sharpenings == _MOST_SHARPENINGS:
             return False
         self.sharpenings += 1
+        self.routed = None
         first = self.n + self.m
         rows, cols = self.tail[first:], self.head[first:] - self.n
         given = np.where(self.cost[first:] < self.cap, self.cost[first:], np.inf) + self.base0[rows] + self.base1[cols]
@@ -238,7 +247,13 @@ class TransportTree:
 
     @property
     def potentials(self) -> tuple[Float, Float]:
-        """Potentials of rows and columns: their sum is the cost of every basic pair."""
+        """Potentials of rows and columns: their sum is the cost of every pair in use.
+
+        Those of the tree, or those of the paths while they prove as much: they began as potentials of all pairs, not of
+        the candidates alone, and few other pairs are below them.
+        """
+        if self.routed is not None:
+            return self.routed
         first = self.n + self.m
         artificial, hanging = self.cost[0], np.flatnonzero(self.links[0] == first)
         if len(hanging) == 1:

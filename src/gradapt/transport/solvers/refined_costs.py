@@ -34,7 +34,7 @@ def product_provider(products: Products, memory: float) -> CostProvider:
     """A product for the auction: kept where that fits into so many bytes, formed again in blocks else."""
     n, m = products.shape
     if 4.0 * n * m <= memory:
-        return StoredCosts(products.keep(), products.column_term, products.factor)
+        return StoredCosts(products.keep(), products.column_term, products.factor, products.quantised)
     return BlockCosts(products.block, n, products.column_term, products.factor, entries=PRODUCT_ENTRIES)
 
 
@@ -116,10 +116,12 @@ def refine(form: Products, state: AuctionState) -> AuctionState:
 
 def _largest_error(form: Products, state: AuctionState, rows: Index) -> float:
     cols = state.partner[rows].astype(np.int64)
-    product = np.einsum("ij,ij->i", form.left[rows], form.right[cols], dtype=np.float64)
     floor = 4e-16 * float((form.row_term[rows] + form.column_term[cols]).max())
     here = state.lists.idx[rows] == cols[:, None]
-    listed = np.where(here.any(axis=1), state.lists.cost[rows, here.argmax(axis=1)], form.factor * product)
+    listed = state.lists.cost[rows, here.argmax(axis=1)]
+    missing = np.flatnonzero(~here.any(axis=1))
+    pairs = form.left[rows[missing]], form.right[cols[missing]]
+    listed[missing] = form.factor * np.einsum("ij,ij->i", *pairs, dtype=np.float64)
     exact = form.table.pairs(rows, cols)
     return max(floor, float(np.abs(listed + form.row_term[rows] + form.column_term[cols] - exact).max()))
 
