@@ -53,6 +53,8 @@ class Problem:
     _tables: dict[bool, CostTable] = field(default_factory=dict, init=False, repr=False)
     _products: list[Products] = field(default_factory=list, init=False, repr=False)
     _held: list[tuple[HeldTable, int]] = field(default_factory=list, init=False, repr=False)
+    # The problem with equal samples merged, once somebody has looked: `reductions.collapse`.
+    merged: list[Any] = field(default_factory=list, init=False, repr=False)
 
     @classmethod
     def of(
@@ -193,6 +195,7 @@ class Problem:
         self._tables.clear()
         self._products.clear()
         self._held.clear()
+        self.merged.clear()
 
     def cost_matrix(self) -> NDArray[np.float64]:
         """All costs at once; raises where one overflows."""

@@ -91,12 +91,19 @@ class Collapsed:
 
 
 def collapse(problem: Problem) -> Collapsed | None:
-    """Merge equal samples of either cloud; ``None`` where there are hardly any.
+    """Merge equal samples of either cloud; ``None`` where there are hardly any. Looked for once in a problem.
 
     >>> small = collapse(Problem.of([[0.0], [0.0], [1.0]], [[2.0], [3.0], [2.0]]))
     >>> small.problem.shape, small.problem.weights0.round(3).tolist()
     ((2, 2), [0.667, 0.333])
     """
+    if not problem.merged:
+        problem.merged.append(_merged(problem))
+    found: Collapsed | None = problem.merged[0]
+    return found
+
+
+def _merged(problem: Problem) -> Collapsed | None:
     if isinstance(problem.cost, Precomputed):
         rows, cols = problem.x0[:, 0].astype(np.int64), problem.x1[:, 0].astype(np.int64)
         matrix = problem.cost.matrix

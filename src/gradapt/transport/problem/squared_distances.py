@@ -43,8 +43,8 @@ DIRECT_WORK = 1e8
 QUICK_FEATURES = 8
 # Below this many multiplications compiled loops are not worth their import.
 COMPILED_WORK = 2**18
-# Up to this many where some samples are this much longer, squared, than most.
-_FAR_WORK, _FAR = 1e11, 1e8
+# Up to this many of so many features where some samples are this much longer, squared, than most.
+_FAR_WORK, _FAR_FEATURES, _FAR = 1e11, 512, 1e8
 # Up to this many values the second cloud is kept as the matrix product takes it; features in one product else.
 _KEPT_VALUES, _FEATURES = 2**27, 4096
 # Bits of a centre beyond the spread: few, so that whole numbers stay whole about it.
@@ -83,7 +83,8 @@ class SquaredDistances:
         centre1 = _centre(x1) if apart or not direct else 0.0
         centre0 = _centre(x0) if apart else centre1
         table = cls(x0, x1, centre0, centre1, direct)
-        if not direct and not is_tensor(x0) and work <= _FAR_WORK and _has_far_samples(table):
+        looked_for = not direct and not is_tensor(x0) and work <= _FAR_WORK and x0.shape[1] <= _FAR_FEATURES
+        if looked_for and _has_far_samples(table):
             return cls(x0, x1, centre0 if apart else 0.0, centre1 if apart else 0.0, True)
         return table
 

@@ -22,6 +22,8 @@ Index = NDArray[np.int64]
 
 # Pairs this many rounding errors away from the best are refined from the start.
 _MARGIN = 64.0
+# Rows whose rounding errors are looked at, and values of them all together.
+_LEAST_SAMPLED, _MOST_SAMPLED, _SAMPLED_VALUES = 64, 512, 2**21
 # Where float32 leaves whole lists of more rows than this undecided, it was the wrong arithmetic.
 _UNDECIDED = 0.02
 
@@ -87,7 +89,8 @@ def refine(form: Products, state: AuctionState) -> AuctionState:
     values = rough.cost + state.prices[rough.idx]
     values[np.arange(rough.idx.shape[1]) >= rough.length[:, None]] = np.inf
     n = len(values)
-    sample = np.unique(np.linspace(0, n - 1, min(n, 512)).astype(np.int64))
+    count = min(n, max(_LEAST_SAMPLED, min(_MOST_SAMPLED, _SAMPLED_VALUES // form.table.features)))
+    sample = np.unique(np.linspace(0, n - 1, count).astype(np.int64))
     error = _largest_error(form, state, sample)
     order, counts = _thinned(values, state.u, _MARGIN * error)
     if (counts == values.shape[1]).mean() > _UNDECIDED:
