@@ -18,6 +18,7 @@ from gradapt.learners.torch_mixup import mixed
 from gradapt.learners.torch_samples import Samples, dtype_of
 from gradapt.learners.torch_steps import Optimiser, OptimiserFactory, Steps
 from gradapt.learners.torch_stopping import EarlyStopping, loss_of
+from gradapt.networks.half_convolutions import with_half_convolutions
 from gradapt.seeds import derive_seed
 
 __all__ = ["Adam", "EarlyStopping", "OptimiserFactory", "Recipe", "Trainer", "seeded"]
@@ -109,6 +110,7 @@ class Trainer:
         self, module: nn.Module, recipe: Recipe, *, capture: bool | None = None, n_classes: int | None = None
     ) -> None:
         self.module = module
+        self.network = with_half_convolutions(module)
         self.recipe = recipe
         self.steps = Steps(module, self._loss, recipe.optimiser, rho=recipe.rho, capture=capture)
         self.device, self.capture = self.steps.device, self.steps.capture
@@ -172,4 +174,4 @@ class Trainer:
             self.steps.take(*(batch if mixtures is None else mixed(*batch, mixtures[part], self.n_classes)))
 
     def _loss(self, batch: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:
-        return loss_of(self.module(batch), labels, weights)
+        return loss_of(self.network(batch), labels, weights)

@@ -49,6 +49,8 @@ def describe(module: nn.Module) -> dict[str, Any] | None:
             spec = {"layer": name, **{key: _plain(getattr(module, key)) for key in attributes}}
             if name in ("Linear", "WideLinear", "Conv2d", "BiasedConv2d"):
                 spec["bias"] = module.bias is not None
+            if isinstance(module, BiasedConv2d) and module.half_in_training:
+                spec["half"] = True
             # A twin with other hidden options (groups, padding mode) would not be the same network.
             return spec if repr(build(spec)) == repr(module) else None
     return None

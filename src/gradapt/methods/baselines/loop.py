@@ -12,6 +12,7 @@ from gradapt.learners.torch_training import Recipe, seeded
 from gradapt.methods.baselines.layers import parts_at
 from gradapt.methods.baselines.pairs import Baseline, Pair
 from gradapt.methods.baselines.partners import Partners
+from gradapt.networks.half_convolutions import with_half_convolutions
 from gradapt.seeds import derive_seed
 from gradapt.transport import Plan
 
@@ -74,6 +75,7 @@ class PairedTrainer:
             )
         self.n_classes = n_classes
         self.n_features = _count_features(self.encoder, sample_shape, module)
+        self.encoder = with_half_convolutions(self.encoder)
         self.extra = self._draw_networks(seed)
         both = nn.ModuleDict({"module": module, "extra": self.extra})
         self.steps = Steps(both, self._loss, recipe.optimiser, rho=recipe.rho, capture=capture)
@@ -125,7 +127,6 @@ class PairedTrainer:
 
     def _step(self, x0: Tensor, y0: Tensor, x1: Tensor, progress: Tensor) -> None:
         prepared = None if self._prepares_inside else self._prepared(x0, y0, x1, progress)
-        self._set_mode(training=True)
         self.steps.take(x0, y0, x1, progress, prepared)
 
     @property
@@ -142,7 +143,8 @@ class PairedTrainer:
     def _loss(self, x0: Tensor, y0: Tensor, x1: Tensor, progress: Tensor, prepared: Tensor | None) -> Tensor:
         if self._prepares_inside:
             prepared = self._prepared(x0, y0, x1, progress)
-            self._set_mode(training=True)
+        # Here and not before each step: where the step is captured once, this takes no time of the others.
+        self._set_mode(training=True)
         return self.baseline.loss(self._pair(x0, y0, x1, progress, prepared))
 
     def _pair(self, x0: Tensor, y0: Tensor, x1: Tensor, progress: Tensor, prepared: Tensor | None) -> Pair:

@@ -1,0 +1,88 @@
+"""`with_half_convolutions`: a network whose first convolutions are computed in bfloat16, on a GPU."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from gradapt.extras import has
+from gradapt.networks.biased import BiasedConv2d
+
+__all__ = ["with_half_convolutions"]
+
+# Channels that the kernels take behind the first layer, and those of an image, at most.
+_CHANNELS, _MOST_OF_IMAGES = (16, 32, 64), 7
+# Values of a map that an int32 counts.
+_MOST_VALUES = 2**31
+
+
+def with_half_convolutions(module: nn.Module) -> nn.Module:
+    """The same network, to train it on a GPU: its first convolutions are computed in bfloat16 by kernels of our own.
+
+    These are layers ``BiasedConv2d(..., half=True)`` of 3 x 3 with padding 1 and 16, 32 or 64 channels, each followed
+    by ReLU, at the beginning of a `torch.nn.Sequential`. Sums are float32, and so are the features behind the last of
+    them. Parameters are those of ``module``, which stays as it is. It is returned itself where it has no such layers
+    or Triton is not installed; on the CPU and for inputs that need a gradient it is what computes.
+
+    >>> net = nn.Sequential(nn.Linear(2, 2))
+    >>> with_half_convolutions(net) is net
+    True
+    """
+    layers = _leaves(module)
+    convolutions = _first_convolutions(layers)
+    return _HalfConvolutions(module, convolutions, layers) if convolutions and has("triton") else module
+
+
+class _HalfConvolutions(nn.Module):
+    def __init__(self, module: nn.Module, convolutions: list[nn.Conv2d], layers: list[nn.Module]) -> None:
+        super().__init__()
+        self.module = module
+        # In tuples, so that no layer is registered twice.
+        self.convolutions = tuple(convolutions)
+        self.others = tuple(layers[2 * len(convolutions) :])
+
+    def forward(self, input: Tensor) -> Tensor:
+        if not self._fits(input):
+            whole: Tensor = self.module(input)
+            return whole
+        from gradapt.networks.convolution_kernels import rectified_convolutions  # only where there is Triton
+
+        weights, biases = ([getattr(own, name) for own in self.convolutions] for name in ("weight", "bias"))
+        x = rectified_convolutions(input.contiguous(), weights, biases)
+        for layer in self.others:
+            x = layer(x)
+        return x
+
+    def _fits(self, input: Tensor) -> bool:
+        own = self.convolutions[0].weight.dtype
+        if not input.is_cuda or input.requires_grad or input.ndim != 4 or not input.dtype == own == torch.float32:
+            return False
+        widest = max(layer.out_channels for layer in self.convolutions)
+        return len(input) * input.shape[2] * input.shape[3] * widest < _MOST_VALUES
+
+
+def _leaves(module: nn.Module) -> list[nn.Module]:
+    """The layers of nested sequences in their order."""
+    if type(module) is not nn.Sequential:
+        return [module]
+    return [leaf for child in module for leaf in _leaves(child)]
+
+
+def _first_convolutions(layers: list[nn.Module]) -> list[nn.Conv2d]:
+    """The convolutions that a network begins with, each followed by ReLU."""
+    found: list[nn.Conv2d] = []
+    for layer, after in zip(layers[::2], layers[1::2], strict=False):
+        if not (isinstance(layer, nn.Conv2d) and _is_known(layer, first=not found) and isinstance(after, nn.ReLU)):
+            break
+        found.append(layer)
+    return found
+
+
+def _is_known(layer: nn.Conv2d, *, first: bool) -> bool:
+    if not (isinstance(layer, BiasedConv2d) and layer.half_in_training):
+        return False
+    if layer.bias is None or layer.out_channels not in _CHANNELS:
+        return False
+    fitting = layer.in_channels <= _MOST_OF_IMAGES if first else layer.in_channels in _CHANNELS
+    square = layer.kernel_size == (3, 3) and layer.padding in ((1, 1), "same") and layer.padding_mode == "zeros"
+    return fitting and square and layer.stride == (1, 1) and layer.dilation == (1, 1) and layer.groups == 1
