@@ -11,10 +11,12 @@ from torch import nn
 
 from gradapt.domains import Interpolated
 from gradapt.learners.torch_adam import FusedAdam
+from gradapt.learners.torch_desks import Desk, Epoch
 from gradapt.learners.torch_lessons import Lesson
 from gradapt.learners.torch_lockstep import Lockstep, can_stack, fitting_slots
 from gradapt.learners.torch_pool import TrainerPool
 from gradapt.learners.torch_samples import Stored
+from gradapt.learners.torch_stacks import Stack
 from gradapt.learners.torch_training import Adam, EarlyStopping, Recipe, Trainer
 from gradapt.networks import conv_net, mlp
 
@@ -207,3 +209,19 @@ def test_a_training_that_fails_is_told_to_everybody_who_waits():
     # The next company begins afresh.
     found = in_company(pool, learn_in_turns(pool, RECIPE, [1]))
     assert largest_difference(learn_in_turns(pool, RECIPE, [1])[0](), found[0]) < 1e-4
+
+
+def test_rows_behind_an_epoch_are_there_in_the_samples_of_whoever_has_the_slot():
+    def epoch(n, batches):
+        size = 4
+        places = torch.arange(batches * size).reshape(batches, size) % n
+        ones = torch.ones(batches, size)
+        return Epoch(places, torch.zeros(batches, size, dtype=torch.int64), ones, ones, [], [size] * batches)
+
+    desk = Desk(Stack(mlp(6, 3, hidden=(16,), dropout=0.0), 2), epoch(50, 10))
+    desk.forms_at_once = True  # as on a GPU, where steps that are only captured look up to three batches ahead
+    for n, batches in ((50, 10), (5, 1)):
+        everything = torch.arange(n)
+        desk.put_down(1, Interpolated(torch.ones(n, 6), torch.ones(n, 6), everything, everything, 0.5))
+        desk.lay_out(1, epoch(n, batches))
+    assert int(desk._pairs[:, 1].max()) < 5

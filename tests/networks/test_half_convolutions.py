@@ -165,7 +165,7 @@ class TestKernels:
 
 
 def distance(found, wanted):
-    return float((found.double() - wanted).norm() / wanted.norm())
+    return float((found.detach().double() - wanted.detach()).norm() / wanted.detach().norm())
 
 
 class TestTraining:
@@ -186,7 +186,8 @@ class TestTraining:
             assert trainer.steps.capture
             scores[half] = logits(net, Stored(images.cuda())).cpu()
         assert not torch.equal(scores[True], scores[False])
-        assert (scores[True] - scores[False]).norm() < 0.05 * scores[False].norm()
+        assert (scores[True] - scores[False]).norm() < 0.2 * scores[False].norm()
+        assert (scores[True].argmax(1) == scores[False].argmax(1)).float().mean() > 0.95
 
     def test_inputs_that_need_a_gradient_get_one(self):
         net = conv_net(8, 3, n_conv=1, hidden=(4,), dropout=0.0, half=True).cuda()

@@ -129,6 +129,9 @@ class Desk:
         elif self.forms_at_once:
             for pairs, own in zip(self._pairs, (samples.rows, samples.cols), strict=True):
                 pairs[slot, :n_batches] = own[places]
+            # Steps that are taken only to be captured may look further than the epoch goes, and rows of whoever had the
+            # slot before may not be there.
+            self._pairs[:, slot, n_batches:] = 0
         else:
             taken = places.flatten()[: sum(epoch.sizes)]
             rows, cols = (torch.split(own[taken], epoch.sizes) for own in (samples.rows, samples.cols))
