@@ -131,7 +131,7 @@ class Desk:
                 pairs[slot, :n_batches] = own[places]
             # Steps that are taken only to be captured may look further than the epoch goes, and rows of whoever had the
             # slot before may not be there.
-            self._pairs[:, slot, n_batches:] = 0
+            self._pairs[:, slot, n_batches:].zero_()
         else:
             taken = places.flatten()[: sum(epoch.sizes)]
             rows, cols = (torch.split(own[taken], epoch.sizes) for own in (samples.rows, samples.cols))
