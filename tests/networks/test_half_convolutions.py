@@ -8,6 +8,7 @@ from torch import nn
 from torch.nn.functional import conv2d
 
 from gradapt.extras import has
+from gradapt.learners.torch_learner import split_for_features
 from gradapt.learners.torch_training import Recipe, Trainer
 from gradapt.methods.baselines import DeepCoral
 from gradapt.methods.baselines.loop import PairedTrainer
@@ -65,7 +66,7 @@ def chain(*layers):
         chain(half(1, 16, 3, bias=False), nn.ReLU()),
         chain(half(1, 16, 3, padding_mode="circular"), nn.ReLU()),
         chain(half(1, 24, 3), nn.ReLU()),
-        chain(half(16, 16, 3), nn.ReLU()),  # too many channels for an image
+        chain(half(8, 16, 3), nn.ReLU()),
         chain(half(2, 16, 3, groups=2), nn.ReLU()),
         chain(half(1, 16, 3, padding=2, dilation=2), nn.ReLU()),
         chain(nn.MaxPool2d(2), half(1, 16, 3), nn.ReLU()),
@@ -83,6 +84,16 @@ def test_the_chain_ends_at_the_first_other_layer():
     quick = with_half_convolutions(chain(half(1, 16, 3), nn.ReLU(), nn.MaxPool2d(2), convolution, nn.ReLU()))
     assert len(quick.convolutions) == 1
     assert quick.others[1] is convolution
+
+
+@pytest.mark.usefixtures("triton_is_there")
+def test_a_head_that_begins_with_convolutions_gets_its_features_as_vectors():
+    net = conv_net(8, 3, n_conv=3, hidden=(16,), half=True)
+    _, head = split_for_features(net, "conv1", (1, 8, 8))
+    quick = with_half_convolutions(head)
+    assert [type(layer).__name__ for layer in quick.before] == ["Unflatten"]
+    assert [layer.in_channels for layer in quick.convolutions] == [32, 32]
+    assert type(quick.others[0]).__name__ == "Flatten"
 
 
 def test_saved_networks_remember_it():
@@ -128,7 +139,14 @@ def parameters(layers, channels, width, device="cuda"):
 
 
 @pytest.mark.parametrize(
-    "case", [(3, 1, (5, 6), 16, 2), (5, 3, (8, 8), 32, 3), (40, 1, (28, 28), 32, 4), (9, 7, (7, 9), 64, 2)]
+    "case",
+    [
+        (3, 1, (5, 6), 16, 2),
+        (5, 3, (8, 8), 32, 3),
+        (40, 1, (28, 28), 32, 4),
+        (9, 7, (7, 9), 64, 2),
+        (6, 32, (9, 5), 32, 2),
+    ],
 )
 class TestKernels:
     pytestmark = on_gpu
@@ -137,7 +155,7 @@ class TestKernels:
         from gradapt.networks.convolution_kernels import rectified_convolutions
 
         n, channels, size, width, layers = case
-        images = torch.rand(n, channels, *size, generator=torch.Generator().manual_seed(0)).cuda()
+        images = torch.randn(n, channels, *size, generator=torch.Generator().manual_seed(0)).cuda()
         weights, biases = parameters(layers, channels, width)
         out = rectified_convolutions(images, weights, biases)
         exact = images.double()
@@ -188,6 +206,14 @@ class TestTraining:
         assert not torch.equal(scores[True], scores[False])
         assert (scores[True] - scores[False]).norm() < 0.2 * scores[False].norm()
         assert (scores[True].argmax(1) == scores[False].argmax(1)).float().mean() > 0.95
+
+    def test_a_head_on_vectors_computes_what_the_network_does(self):
+        net = conv_net(8, 3, n_conv=2, hidden=(16,), dropout=0.0, half=True).cuda().eval()
+        encoder, head = split_for_features(net, "conv1", (1, 8, 8))
+        images = torch.rand(20, 1, 8, 8, device="cuda")
+        with torch.no_grad():
+            features = encoder(images).flatten(1)
+            assert distance(with_half_convolutions(head)(features), net(images).double()) < 2e-2
 
     def test_inputs_that_need_a_gradient_get_one(self):
         net = conv_net(8, 3, n_conv=1, hidden=(4,), dropout=0.0, half=True).cuda()

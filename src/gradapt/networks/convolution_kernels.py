@@ -1,8 +1,8 @@
 """Kernels for 3 x 3 convolutions with bias and ReLU in bfloat16; they need Triton, and so a GPU.
 
 Maps between the layers are bfloat16 in the order (images, height, width, channels), summed in float32. Bias and ReLU
-belong to the kernel of the layer, as does the ReLU of the layer before to the one that computes its gradient. A
-layer's input is read from the memory once, and nothing is reordered but the last output and its gradient.
+belong to the kernel of the layer, as does the ReLU of the layer before to the one that computes its gradient. Images
+of few channels are read as they are; but for them, what comes in and goes out is reordered, and nothing between.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+
+from gradapt.networks.half_convolutions import MOST_OF_IMAGES
 
 __all__ = ["rectified_convolutions"]
 
@@ -29,9 +31,9 @@ def rectified_convolutions(images: Tensor, weights: list[Tensor], biases: list[T
     Parameters
     ----------
     images : float32 tensor of shape (n, channels, height, width)
-        Without gaps, and without a gradient.
+        Without gaps, and without a gradient; of at most 7 channels, or as many as a layer may have.
     weights, biases : float32 tensors
-        Of each layer. The layers have 16, 32, 64 or 128 channels, the images few.
+        Of each layer, of 16, 32 or 64 channels.
 
     Returns
     -------
@@ -47,39 +49,36 @@ class _Chain(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, images: Tensor, *parameters: Tensor) -> Tensor:
         weights, biases = parameters[: len(parameters) // 2], parameters[len(parameters) // 2 :]
-        maps: list[Tensor] = []
+        maps = [images if images.shape[1] <= MOST_OF_IMAGES else _reordered(images)]
         for number, (weight, bias) in enumerate(zip(weights, biases, strict=True), start=1):
-            maps.append(_layer(maps[-1] if maps else images, weight, bias, last=number == len(weights)))
-        ctx.save_for_backward(images, *weights, *maps)
+            maps.append(_layer(maps[-1], weight, bias, last=number == len(weights)))
+        ctx.save_for_backward(*weights, *maps)
         return maps[-1]
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        images, *saved = ctx.saved_tensors
+        saved = ctx.saved_tensors
         weights, maps = saved[: len(saved) // 2], saved[len(saved) // 2 :]
-        of_weights: list[Tensor] = []
-        of_biases: list[Tensor] = []
-        own = _entered(gradient.contiguous(), maps[-1])
-        for weight, before in zip(reversed(weights), [*reversed(maps[:-1]), images], strict=True):
-            first = before is images
-            of_weight, of_bias = _weight_gradients(before, own, weight, first=first)
-            of_weights.insert(0, of_weight)
-            of_biases.insert(0, of_bias)
-            if not first:
-                own = _input_gradient(own, weight, before)
+        found: list[tuple[Tensor, Tensor]] = []
+        own = _reordered(gradient.contiguous(), maps[-1])
+        for number in reversed(range(len(weights))):
+            found.insert(0, _weight_gradients(maps[number], own, weights[number]))
+            if number:
+                own = _input_gradient(own, weights[number], maps[number])
+        of_weights, of_biases = zip(*found, strict=True)
         return None, *of_weights, *of_biases
 
 
 def _layer(x: Tensor, weight: Tensor, bias: Tensor, *, last: bool) -> Tensor:
     """One layer forward; the last one gives float32 in torch's order."""
-    first = x.dtype == torch.float32
-    n, height, width = (len(x), *x.shape[2:]) if first else x.shape[:3]
+    of_images = x.dtype == torch.float32
+    n, height, width = (len(x), *x.shape[2:]) if of_images else x.shape[:3]
     channels_out, channels_in = weight.shape[:2]
     shape = (n, channels_out, height, width) if last else (n, height, width, channels_out)
     out = torch.empty(shape, dtype=torch.float32 if last else torch.bfloat16, device=x.device)
     taps = _bfloat16(weight.permute(2, 3, 1, 0))
     n_pixels = n * height * width
-    if first:
+    if of_images:
         block, warps, stages = _FIRST
         _convolve_images[(triton.cdiv(n_pixels, block),)](
             x, taps, bias, out, n_pixels, height, width,
@@ -111,18 +110,19 @@ def _input_gradient(gradient: Tensor, weight: Tensor, before: Tensor) -> Tensor:
     return out
 
 
-def _weight_gradients(x: Tensor, gradient: Tensor, weight: Tensor, *, first: bool) -> tuple[Tensor, Tensor]:
+def _weight_gradients(x: Tensor, gradient: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
     """Gradients of weight and bias, from the layer's input and the gradient behind it."""
+    of_images = x.dtype == torch.float32
     n, height, width = gradient.shape[:3]
     channels_out, channels_in = weight.shape[:2]
     n_pixels = n * height * width
-    block, warps, stages, most = _FIRST_WEIGHTS if first else _WEIGHTS
+    block, warps, stages, most = _FIRST_WEIGHTS if of_images else _WEIGHTS
     each = block * triton.cdiv(triton.cdiv(n_pixels, block), most)
     shares = triton.cdiv(n_pixels, each)
-    columns = _columns(channels_in) if first else _TAPS * channels_in + 1
+    columns = _columns(channels_in) if of_images else _TAPS * channels_in + 1
     # Each program sums by itself, and the sums are added in one order: the same result each time.
     sums = torch.empty((shares, columns, channels_out), dtype=torch.float32, device=x.device)
-    if first:
+    if of_images:
         _sum_products_of_images[(shares,)](
             x, gradient, sums, n_pixels, each, height, width, channels_in, columns, channels_out, block,
             num_warps=warps, num_stages=stages,
@@ -138,12 +138,14 @@ def _weight_gradients(x: Tensor, gradient: Tensor, weight: Tensor, *, first: boo
     return of_weight, total[n_products]
 
 
-def _entered(gradient: Tensor, out: Tensor) -> Tensor:
-    """The gradient of the last output in front of its ReLU, in the order of the maps between."""
-    n, channels, height, width = out.shape
-    own = torch.empty((n, height, width, channels), dtype=torch.bfloat16, device=out.device)
+def _reordered(values: Tensor, out: Tensor | None = None) -> Tensor:
+    """Values in the order of the maps between; where they are the gradient of an output, in front of its ReLU."""
+    n, channels, height, width = values.shape
+    own = torch.empty((n, height, width, channels), dtype=torch.bfloat16, device=values.device)
     n_pixels, block = n * height * width, 64
-    _enter[(triton.cdiv(n_pixels, block),)](gradient, out, own, n_pixels, height * width, channels, block)
+    _reorder[(triton.cdiv(n_pixels, block),)](
+        values, values if out is None else out, own, n_pixels, height * width, channels, out is not None, block
+    )
     return own
 
 
@@ -324,12 +326,13 @@ def _sum_products_of_images(
 
 
 @triton.jit
-def _enter(gradients, out, own, n_pixels, area, channels: tl.constexpr, block: tl.constexpr):
+def _reorder(values, out, own, n_pixels, area, channels: tl.constexpr, backward: tl.constexpr, block: tl.constexpr):
     pixel = tl.program_id(0) * block + tl.arange(0, block)
     there = (pixel < n_pixels)[:, None]
     channel = tl.arange(0, channels)
     image = (pixel // area) * (channels * area) + pixel % area
     source = image[:, None] + channel[None, :] * area
-    gradient = tl.load(gradients + source, mask=there, other=0.0)
-    value = tl.where(tl.load(out + source, mask=there, other=0.0) > 0, gradient, 0.0)
+    value = tl.load(values + source, mask=there, other=0.0)
+    if backward:
+        value = tl.where(tl.load(out + source, mask=there, other=0.0) > 0, value, 0.0)
     tl.store(own + pixel[:, None] * channels + channel[None, :], value.to(tl.bfloat16), mask=there)

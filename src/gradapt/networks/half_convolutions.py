@@ -8,10 +8,10 @@ from torch import Tensor, nn
 from gradapt.extras import has
 from gradapt.networks.biased import BiasedConv2d
 
-__all__ = ["with_half_convolutions"]
+__all__ = ["MOST_OF_IMAGES", "with_half_convolutions"]
 
-# Channels that the kernels take behind the first layer, and those of an image, at most.
-_CHANNELS, _MOST_OF_IMAGES = (16, 32, 64), 7
+# Channels that the kernels take; those of images, which they read as they are, at most.
+_CHANNELS, MOST_OF_IMAGES = (16, 32, 64), 7
 # Values of a map that an int32 counts.
 _MOST_VALUES = 2**31
 
@@ -20,45 +20,52 @@ def with_half_convolutions(module: nn.Module) -> nn.Module:
     """The same network, to train it on a GPU: its first convolutions are computed in bfloat16 by kernels of our own.
 
     These are layers ``BiasedConv2d(..., half=True)`` of 3 x 3 with padding 1 and 16, 32 or 64 channels, each followed
-    by ReLU, at the beginning of a `torch.nn.Sequential`. Sums are float32, and so are the features behind the last of
-    them. Parameters are those of ``module``, which stays as it is. It is returned itself where it has no such layers
-    or Triton is not installed; on the CPU and for inputs that need a gradient it is what computes.
+    by ReLU, at the beginning of a `torch.nn.Sequential`, perhaps behind `torch.nn.Unflatten`. Sums are float32, and so
+    are the features behind the last of them. Parameters are those of ``module``, which stays as it is. It is returned
+    itself where it has no such layers or Triton is not installed; on the CPU and for inputs that need a gradient it
+    is what computes.
 
     >>> net = nn.Sequential(nn.Linear(2, 2))
     >>> with_half_convolutions(net) is net
     True
     """
     layers = _leaves(module)
-    convolutions = _first_convolutions(layers)
-    return _HalfConvolutions(module, convolutions, layers) if convolutions and has("triton") else module
+    before = layers[:1] if isinstance(layers[0], nn.Unflatten) else []
+    convolutions = _first_convolutions(layers[len(before) :])
+    return _HalfConvolutions(module, before, convolutions, layers) if convolutions and has("triton") else module
 
 
 class _HalfConvolutions(nn.Module):
-    def __init__(self, module: nn.Module, convolutions: list[nn.Conv2d], layers: list[nn.Module]) -> None:
+    def __init__(
+        self, module: nn.Module, before: list[nn.Module], convolutions: list[nn.Conv2d], layers: list[nn.Module]
+    ) -> None:
         super().__init__()
         self.module = module
         # In tuples, so that no layer is registered twice.
-        self.convolutions = tuple(convolutions)
-        self.others = tuple(layers[2 * len(convolutions) :])
+        self.before, self.convolutions = tuple(before), tuple(convolutions)
+        self.others = tuple(layers[len(before) + 2 * len(convolutions) :])
 
     def forward(self, input: Tensor) -> Tensor:
-        if not self._fits(input):
+        x = input
+        for layer in self.before:
+            x = layer(x)
+        if not self._fits(x):
             whole: Tensor = self.module(input)
             return whole
         from gradapt.networks.convolution_kernels import rectified_convolutions  # only where there is Triton
 
         weights, biases = ([getattr(own, name) for own in self.convolutions] for name in ("weight", "bias"))
-        x = rectified_convolutions(input.contiguous(), weights, biases)
+        x = rectified_convolutions(x.contiguous(), weights, biases)
         for layer in self.others:
             x = layer(x)
         return x
 
-    def _fits(self, input: Tensor) -> bool:
+    def _fits(self, x: Tensor) -> bool:
         own = self.convolutions[0].weight.dtype
-        if not input.is_cuda or input.requires_grad or input.ndim != 4 or not input.dtype == own == torch.float32:
+        if not x.is_cuda or x.requires_grad or x.ndim != 4 or not x.dtype == own == torch.float32:
             return False
         widest = max(layer.out_channels for layer in self.convolutions)
-        return len(input) * input.shape[2] * input.shape[3] * widest < _MOST_VALUES
+        return len(x) * x.shape[2] * x.shape[3] * widest < _MOST_VALUES
 
 
 def _leaves(module: nn.Module) -> list[nn.Module]:
@@ -83,6 +90,6 @@ def _is_known(layer: nn.Conv2d, *, first: bool) -> bool:
         return False
     if layer.bias is None or layer.out_channels not in _CHANNELS:
         return False
-    fitting = layer.in_channels <= _MOST_OF_IMAGES if first else layer.in_channels in _CHANNELS
+    fitting = layer.in_channels in _CHANNELS or (first and layer.in_channels <= MOST_OF_IMAGES)
     square = layer.kernel_size == (3, 3) and layer.padding in ((1, 1), "same") and layer.padding_mode == "zeros"
     return fitting and square and layer.stride == (1, 1) and layer.dilation == (1, 1) and layer.groups == 1
