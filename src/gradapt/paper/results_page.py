@@ -60,8 +60,9 @@ _READING = """## How to read the tables
 - *Frozen GST* is gradual self-training with a fixed encoder, as GOAT has it. *Label transport* carries the source's
   labels along the plans and trains nothing. Both are controls.
 - No method sees a target label. Columns "with labels" do, and are there to compare with.
-- On a CPU two runs of one seed agree bit for bit. On a GPU they need not: the order of sums is not fixed there, and
-  labels that pass from domain to domain make much of a small difference.
+- On a CPU two runs of one seed agree bit for bit. On a GPU, cells that are trained beside the same others give the same
+  numbers again; beside others they differ by rounding, and labels that pass from domain to domain make much of a small
+  difference.
 """
 
 
