@@ -167,14 +167,19 @@ def check_position(position: float) -> float:
     return value
 
 
-def check_fraction(value: float, name: str) -> float:
-    """Return ``value`` as a float in [0, 1)."""
+def check_fraction(value: float, name: str, *, closed: bool = False) -> float:
+    """Return ``value`` as a float in [0, 1), or in [0, 1] where the range is closed.
+
+    >>> check_fraction(1, "alpha", closed=True)
+    1.0
+    """
+    wanted = "[0, 1]" if closed else "[0, 1)"
     try:
         fraction = float(value)
     except (TypeError, ValueError):
-        raise InputError(f"{name} must be a number in [0, 1), got {value!r}") from None
-    if not 0.0 <= fraction < 1.0:
-        raise InputError(f"{name} must lie in [0, 1), got {value!r}")
+        raise InputError(f"{name} must be a number in {wanted}, got {value!r}") from None
+    if not (0.0 <= fraction < 1.0 or (closed and fraction == 1.0)):
+        raise InputError(f"{name} must lie in {wanted}, got {value!r}")
     return fraction
 
 

@@ -196,6 +196,8 @@ def test_a_cut_plan_has_no_distortion_and_wrong_settings_are_refused():
         GromovWasserstein(starts=0)
     with pytest.raises(InputError, match="alpha must lie in"):
         FusedGromovWasserstein(alpha=1.5)
+    with pytest.raises(InputError, match="alpha must be a number in"):
+        FusedGromovWasserstein("a")
     with pytest.raises(InputError, match="not squared distances between points"):
         # Fourth powers of distances on a line.
         embed_distances(cdist(np.arange(5.0)[:, None], np.arange(5.0)[:, None]) ** 4)

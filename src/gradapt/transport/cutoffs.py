@@ -11,6 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from gradapt.checks import check_fraction
 from gradapt.errors import InputError
 from gradapt.transport.plan import Plan
 
@@ -87,8 +88,7 @@ class ConfidenceCutoff:
     threshold: float = 0.8
 
     def __post_init__(self) -> None:
-        if not 0 <= self.threshold <= 1:
-            raise InputError(f"threshold must lie in [0, 1], got {self.threshold!r}")
+        check_fraction(self.threshold, "threshold", closed=True)
 
     def apply(self, plan: Plan, label_shares: NDArray[np.float64] | None = None) -> Plan:
         if label_shares is None:

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gradapt.checks import check_fraction
 from gradapt.errors import InputError
 from gradapt.seeds import derive_seed
 from gradapt.transport.kernels.arrays import beside, is_tensor, to_numpy
@@ -148,8 +149,7 @@ class FusedGromovWasserstein:
     progress: Progress | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.alpha <= 1.0:
-            raise InputError(f"alpha must lie in [0, 1], got {self.alpha!r}")
+        check_fraction(self.alpha, "alpha", closed=True)
         GromovWasserstein(self.starts, self.search_samples, steps=self.steps)
 
     def solve(self, problem: Problem) -> Solution:
