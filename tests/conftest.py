@@ -1,8 +1,9 @@
-"""Shared settings: reproducible hypothesis runs and a helper to find the benchmark data."""
+"""Shared settings: reproducible hypothesis runs, interrupts, and a helper to find the benchmark data."""
 
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
@@ -16,6 +17,10 @@ settings.register_profile(
     "gradapt", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
 )
 settings.load_profile("gradapt")
+
+# A shell starts what runs in the background with interrupts ignored, for its children too; tests of them need them.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

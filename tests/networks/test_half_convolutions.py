@@ -221,3 +221,39 @@ class TestTraining:
         images = torch.rand(4, 1, 8, 8, device="cuda", requires_grad=True)
         with_half_convolutions(net)(images).sum().backward()
         assert float(images.grad.abs().sum()) > 0
+
+    def test_what_torch_refuses_is_left_to_torch(self):
+        net = with_half_convolutions(conv_net(8, 3, n_conv=1, hidden=(4,), dropout=0.0, half=True).cuda())
+        with pytest.raises(RuntimeError, match="channels"):
+            net(torch.rand(4, 3, 8, 8, device="cuda"))
+
+
+class Doubled(BiasedConv2d):
+    def forward(self, input):
+        return 2 * super().forward(input)
+
+
+@pytest.mark.usefixtures("triton_is_there")
+@pytest.mark.parametrize("where", ["conv1", "conv1.0", "conv1.1"])
+def test_hooks_are_not_passed_over(where):
+    net = conv_net(8, 3, n_conv=1, hidden=(4,), half=True)
+    net.get_submodule(where).register_forward_hook(lambda *_: None)
+    assert with_half_convolutions(net) is net
+
+
+@pytest.mark.usefixtures("triton_is_there")
+def test_layers_with_a_forward_pass_of_their_own_are_not_passed_over():
+    net = chain(Doubled(1, 16, 3, padding=1, half=True), nn.ReLU())
+    assert with_half_convolutions(net) is net
+
+
+@pytest.mark.usefixtures("triton_is_there")
+def test_a_network_without_layers_stays_as_it_is():
+    net = nn.Sequential()
+    assert with_half_convolutions(net) is net
+
+
+def test_layers_that_know_of_no_choice_are_float32():
+    layer = BiasedConv2d(1, 16, 3)
+    del layer.half_in_training  # as one that an earlier version made
+    assert "half" not in repr(layer)

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import dropout
 
 from gradapt.extras import has
+from gradapt.networks.chains import chained, has_hooks
 from gradapt.networks.wide import WideLinear, pieces_of
 
 __all__ = ["Batches", "Stack", "plain_layers"]
@@ -60,7 +61,9 @@ def plain_layers(module: nn.Module) -> list[tuple[str, nn.Module]] | None:
     >>> plain_layers(nn.Sequential(nn.Conv2d(1, 1, 3), nn.Linear(2, 3))) is None
     True
     """
-    layers = _inside(module)
+    layers = chained(module)
+    if len({id(layer) for _, layer in layers}) < len(layers) or any(has_hooks(layer) for _, layer in layers):
+        return None  # one that occurs twice has one set of weights, and hooks may do anything
     start = next((place for place, (_, layer) in enumerate(layers) if isinstance(layer, nn.Linear)), None)
     if start is None or not all(parameter.requires_grad for parameter in module.parameters()):
         return None
@@ -69,16 +72,6 @@ def plain_layers(module: nn.Module) -> list[tuple[str, nn.Module]] | None:
         shapes = shapes[1:] or [nn.Identity()]
     vectors = all(type(layer) is nn.Flatten and (layer.start_dim, layer.end_dim) == (1, -1) for layer in shapes)
     return layers[start:] if vectors and all(_is_plain(layer) for _, layer in layers[start:]) else None
-
-
-def _inside(module: nn.Module) -> list[tuple[str, nn.Module]]:
-    if type(module) is not nn.Sequential:
-        return [("", module)]
-    return [
-        (f"{name}.{own}" if own else name, layer)
-        for name, child in module.named_children()
-        for own, layer in _inside(child)
-    ]
 
 
 def _is_plain(layer: nn.Module) -> bool:

@@ -28,6 +28,9 @@ class BiasedConv2d(nn.Conv2d):
     torch.Size([2, 4, 5, 5])
     """
 
+    # Also of layers that were made before there was a choice.
+    half_in_training = False
+
     def __init__(self, *options: Any, half: bool = False, **more: Any) -> None:
         super().__init__(*options, **more)
         self.half_in_training = half

@@ -13,6 +13,7 @@ import torch
 import triton
 import triton.language as tl
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from gradapt.networks.half_convolutions import MOST_OF_IMAGES
 
@@ -23,6 +24,8 @@ _TAPS = 9
 # gradients of their weights are summed, with the number of programs that the pixels are divided among.
 _LAYER, _FIRST = (256, 4, 3), (64, 2, 1)
 _WEIGHTS, _FIRST_WEIGHTS = (64, 4, 3, 132), (256, 4, 2, 264)
+# With several channels an image has more columns, and fewer pixels find room.
+_COLOUR_WEIGHTS = (64, 4, 2, 264)
 
 
 def rectified_convolutions(images: Tensor, weights: list[Tensor], biases: list[Tensor]) -> Tensor:
@@ -56,6 +59,7 @@ class _Chain(torch.autograd.Function):
         return maps[-1]
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
         saved = ctx.saved_tensors
         weights, maps = saved[: len(saved) // 2], saved[len(saved) // 2 :]
@@ -116,7 +120,8 @@ def _weight_gradients(x: Tensor, gradient: Tensor, weight: Tensor) -> tuple[Tens
     n, height, width = gradient.shape[:3]
     channels_out, channels_in = weight.shape[:2]
     n_pixels = n * height * width
-    block, warps, stages, most = _FIRST_WEIGHTS if of_images else _WEIGHTS
+    of_image = _FIRST_WEIGHTS if channels_in == 1 else _COLOUR_WEIGHTS
+    block, warps, stages, most = of_image if of_images else _WEIGHTS
     each = block * triton.cdiv(triton.cdiv(n_pixels, block), most)
     shares = triton.cdiv(n_pixels, each)
     columns = _columns(channels_in) if of_images else _TAPS * channels_in + 1
@@ -197,8 +202,14 @@ def _convolve(
         total = tl.where(tl.load(before + target, mask=there[:, None], other=0.0) > 0, total, 0.0)
         tl.store(out + target, total.to(tl.bfloat16), mask=there[:, None])
     else:
-        total = tl.maximum(total + tl.load(bias + own)[None, :], 0.0)
+        total = _rectified(total + tl.load(bias + own)[None, :])
         _put(out, total, pixel, there, height * width, channels_out, last)
+
+
+@triton.jit
+def _rectified(values):
+    # As torch does it: what is not a number stays so.
+    return tl.maximum(values, 0.0, propagate_nan=tl.PropagateNan.ALL)
 
 
 @triton.jit
@@ -224,7 +235,7 @@ def _convolve_images(
     known = column < 9 * channels_in
     taps = tl.load(weights + column[:, None] * channels_out + own[None, :], mask=known[:, None], other=0.0)
     total = tl.dot(values.to(tl.bfloat16), taps)
-    total = tl.maximum(total + tl.load(bias + own)[None, :], 0.0)
+    total = _rectified(total + tl.load(bias + own)[None, :])
     _put(out, total, pixel, there, height * width, channels_out, last)
 
 

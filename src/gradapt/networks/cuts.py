@@ -7,6 +7,9 @@ from collections import OrderedDict
 from torch import fx, nn
 
 from gradapt.errors import InputError
+from gradapt.networks.biased import BiasedConv2d
+from gradapt.networks.chains import children
+from gradapt.networks.wide import WideLinear
 
 __all__ = ["INPUT", "layer_names", "split"]
 
@@ -20,7 +23,7 @@ def layer_names(module: nn.Module) -> list[str]:
     >>> layer_names(nn.Sequential(OrderedDict(a=nn.Linear(2, 3), b=nn.ReLU())))
     ['input', 'a', 'b']
     """
-    return [INPUT, *(name for name, _ in module.named_modules() if name)]
+    return [INPUT, *(name for name, _ in module.named_modules(remove_duplicate=False) if name)]
 
 
 def split(module: nn.Module, layer: str = INPUT) -> tuple[nn.Module, nn.Module]:
@@ -55,10 +58,10 @@ def split(module: nn.Module, layer: str = INPUT) -> tuple[nn.Module, nn.Module]:
 
 def _split_sequence(module: nn.Sequential, layer: str) -> tuple[nn.Module, nn.Module]:
     first, _, rest = layer.partition(".")
-    children = list(module.named_children())
-    place = next(i for i, (name, _) in enumerate(children) if name == first)
-    front, back = children[:place], children[place + 1 :]
-    before, after = (children[place][1], nn.Identity()) if not rest else split(children[place][1], rest)
+    layers = children(module)
+    place = next(i for i, (name, _) in enumerate(layers) if name == first)
+    front, back = layers[:place], layers[place + 1 :]
+    before, after = (layers[place][1], nn.Identity()) if not rest else split(layers[place][1], rest)
     encoder = nn.Sequential(OrderedDict([*front, (first, before)]))
     if rest:
         back = [(first, after), *back]
@@ -89,14 +92,15 @@ def _pruned(module: nn.Module, graph: fx.Graph) -> fx.GraphModule:
 
 
 class _LeafTracer(fx.Tracer):
-    """Keeps the layer of the cut whole."""
+    """Keeps the layer of the cut whole, and layers whose forward pass looks at its input."""
 
     def __init__(self, layer: str) -> None:
         super().__init__()
         self.layer = layer
 
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
-        return module_qualified_name == self.layer or super().is_leaf_module(m, module_qualified_name)
+        whole = module_qualified_name == self.layer or isinstance(m, BiasedConv2d | WideLinear)
+        return whole or super().is_leaf_module(m, module_qualified_name)
 
 
 def _call(graph: fx.Graph, layer: str) -> fx.Node:

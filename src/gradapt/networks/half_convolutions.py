@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 
 from gradapt.extras import has
 from gradapt.networks.biased import BiasedConv2d
+from gradapt.networks.chains import chained, has_hooks
 
 __all__ = ["MOST_OF_IMAGES", "with_half_convolutions"]
 
@@ -29,15 +32,15 @@ def with_half_convolutions(module: nn.Module) -> nn.Module:
     >>> with_half_convolutions(net) is net
     True
     """
-    layers = _leaves(module)
-    before = layers[:1] if isinstance(layers[0], nn.Unflatten) else []
+    layers = [layer for _, layer in chained(module)]
+    before = [layer for layer in layers[:1] if type(layer) is nn.Unflatten and not has_hooks(layer)]
     convolutions = _first_convolutions(layers[len(before) :])
     return _HalfConvolutions(module, before, convolutions, layers) if convolutions and has("triton") else module
 
 
 class _HalfConvolutions(nn.Module):
     def __init__(
-        self, module: nn.Module, before: list[nn.Module], convolutions: list[nn.Conv2d], layers: list[nn.Module]
+        self, module: nn.Module, before: Sequence[nn.Module], convolutions: list[BiasedConv2d], layers: list[nn.Module]
     ) -> None:
         super().__init__()
         self.module = module
@@ -61,34 +64,29 @@ class _HalfConvolutions(nn.Module):
         return x
 
     def _fits(self, x: Tensor) -> bool:
-        own = self.convolutions[0].weight.dtype
-        if not x.is_cuda or x.requires_grad or x.ndim != 4 or not x.dtype == own == torch.float32:
+        """Whether the kernels can take it; what torch refuses is left to torch."""
+        first = self.convolutions[0]
+        if not x.is_cuda or x.requires_grad or x.ndim != 4 or not x.dtype == first.weight.dtype == torch.float32:
             return False
-        widest = max(layer.out_channels for layer in self.convolutions)
-        return len(x) * x.shape[2] * x.shape[3] * widest < _MOST_VALUES
+        widest = max(first.in_channels, *(layer.out_channels for layer in self.convolutions))
+        return x.shape[1] == first.in_channels and 0 < len(x) * x.shape[2] * x.shape[3] * widest < _MOST_VALUES
 
 
-def _leaves(module: nn.Module) -> list[nn.Module]:
-    """The layers of nested sequences in their order."""
-    if type(module) is not nn.Sequential:
-        return [module]
-    return [leaf for child in module for leaf in _leaves(child)]
-
-
-def _first_convolutions(layers: list[nn.Module]) -> list[nn.Conv2d]:
+def _first_convolutions(layers: list[nn.Module]) -> list[BiasedConv2d]:
     """The convolutions that a network begins with, each followed by ReLU."""
-    found: list[nn.Conv2d] = []
+    found: list[BiasedConv2d] = []
     for layer, after in zip(layers[::2], layers[1::2], strict=False):
-        if not (isinstance(layer, nn.Conv2d) and _is_known(layer, first=not found) and isinstance(after, nn.ReLU)):
+        if type(after) is not nn.ReLU or has_hooks(layer) or has_hooks(after):
+            break
+        # Types are exact: a subclass may compute anything.
+        if type(layer) is not BiasedConv2d or not _is_known(layer, first=not found):
             break
         found.append(layer)
     return found
 
 
-def _is_known(layer: nn.Conv2d, *, first: bool) -> bool:
-    if not (isinstance(layer, BiasedConv2d) and layer.half_in_training):
-        return False
-    if layer.bias is None or layer.out_channels not in _CHANNELS:
+def _is_known(layer: BiasedConv2d, *, first: bool) -> bool:
+    if not layer.half_in_training or layer.bias is None or layer.out_channels not in _CHANNELS:
         return False
     fitting = layer.in_channels in _CHANNELS or (first and layer.in_channels <= MOST_OF_IMAGES)
     square = layer.kernel_size == (3, 3) and layer.padding in ((1, 1), "same") and layer.padding_mode == "zeros"

@@ -9,6 +9,7 @@ from torch import nn
 
 from gradapt.errors import InputError, one_line
 from gradapt.networks.biased import BiasedConv2d
+from gradapt.networks.chains import children
 from gradapt.networks.wide import WideLinear
 
 __all__ = ["build", "describe"]
@@ -40,10 +41,10 @@ def describe(module: nn.Module) -> dict[str, Any] | None:
     {'layer': 'Linear', 'in_features': 2, 'out_features': 3, 'bias': True}
     """
     if type(module) is nn.Sequential:
-        children = {name: describe(child) for name, child in module.named_children()}
-        if any(child is None for child in children.values()):
+        layers = {name: describe(child) for name, child in children(module)}
+        if any(layer is None for layer in layers.values()):
             return None
-        return {"layer": "Sequential", "children": children}
+        return {"layer": "Sequential", "children": layers}
     for name, (kind, attributes) in _LAYERS.items():
         if type(module) is kind:
             spec = {"layer": name, **{key: _plain(getattr(module, key)) for key in attributes}}
