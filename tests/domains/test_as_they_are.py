@@ -13,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from gradapt import Domain, DomainSequence, GOATClassifier
 from gradapt.checks import check_points, check_weights
 from gradapt.domains import ByCount, ByEdges, ByQuantile, ByValue, from_table
+from gradapt.domains.order import rank
 from gradapt.errors import InputError
 from gradapt.transport import transport
 
@@ -233,3 +234,50 @@ class TestNumbers:
 def test_columns_may_be_numbered():
     table = pd.DataFrame(np.column_stack([X, X])).assign(y=Y, t=np.repeat([0, 1], 12))
     assert from_table(table, label="y", order="t", windows=ByValue()).source.samples.shape == (12, 2)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["month 2", "month 10"],
+        ["27/10/2023", "01/11/2022"],
+        ["12-31-22", "01-01-23"],
+        ["03.04.2021", "04.04.2021"],
+        ["Oct 2023", "Sep 2023"],
+        ["January", "February"],
+        ["Q4 2022", "Q1 2023"],
+        ["10", "9"],
+        ["v1.9", "v1.10"],
+    ],
+)
+def test_text_whose_order_as_words_is_wrong_is_refused(words):
+    for values in (words, np.array(words)):
+        with pytest.raises(
+            InputError, match=r"order as words is not that of time or numbers: .*write dates as 2023-10-27"
+        ):
+            rank(values, "month")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["2023-10-02", "2023-10-27", "2024-01-01"],
+        ["2023-10-02T05:00:00", "2023-10-02T15:00:00"],
+        ["2023Q4", "2024Q1"],
+        ["Q1 2023", "Q2 2023"],
+        ["1905-1935", "1936-1950"],
+        ["week 02", "week 10"],
+        ["0.25", "0.5"],
+        ["a", "a b", "a1"],
+        ["market", "may"],
+        ["early", "late"],
+        ["27/10/2023"],
+    ],
+)
+def test_text_whose_order_as_words_is_right_is_taken(words):
+    assert rank(words[::-1], "month").values == tuple(words)
+
+
+def test_ordered_categories_have_the_order_they_say():
+    months = pd.Categorical(["Oct", "Sep"], categories=["Sep", "Oct"], ordered=True)
+    assert rank(pd.Series(months), "month").ranks.tolist() == [1, 0]

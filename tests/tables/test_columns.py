@@ -111,3 +111,10 @@ def test_a_table_without_features_is_refused():
 def test_plans_survive_json():
     plan = ColumnPlan("x", Kind.DATE, "note")
     assert ColumnPlan.from_dict(plan.to_dict()) == plan
+
+
+def test_decimal_commas_are_named():
+    table = pd.DataFrame({"spend": [f"{k},{k % 10}5" for k in range(100)], "x": range(100)})
+    plan = {own.column: own for own in plan_columns(table)}["spend"]
+    assert plan.kind is Kind.DROPPED
+    assert "numbers with decimal commas, such as 0,05; write them with points" in plan.note

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -13,7 +16,26 @@ from gradapt.checks import without_mask
 from gradapt.domains.labels import is_missing, object_array
 from gradapt.errors import InputError
 
-__all__ = ["Ranked", "category_ranks", "order_values", "rank", "value_name"]
+__all__ = ["Ranked", "category_ranks", "check_words", "order_values", "rank", "value_name"]
+
+# Text in which the year comes last: a date, or a shorter unit in front of the year.
+_DATE_YEAR_LAST = re.compile(r"\s*\d{1,2}[./ -]\d{1,2}[./ -](\d{4}|\d{2})(\D.*)?")
+_YEAR_LAST = re.compile(r"(?:.*\D)?\d{1,2}\D+((?:19|20)\d\d)\s*")
+_MONTHS = [
+    "january",
+    "february",
+    "march",
+    "april",
+    "may",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+]
+_MONTH = re.compile(r"(?i)\b(" + "|".join(f"{name}|{name[:3]}" for name in _MONTHS) + r")\b")
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +100,8 @@ def rank(values: Any, who: str, remedy: str = "use one sortable type, such as th
     array = values if isinstance(values, np.ndarray) else object_array(values)
     if array.dtype.kind in "biufmMUS":
         distinct, inverse = np.unique(array, return_inverse=True)
+        if array.dtype.kind == "U":
+            check_words(distinct.tolist(), who)
         return Ranked(np.asarray(inverse, dtype=np.int64), tuple(distinct))
     items = array.tolist()
     try:
@@ -86,8 +110,50 @@ def rank(values: Any, who: str, remedy: str = "use one sortable type, such as th
         ordered = sorted(set(items))
     except TypeError as error:
         raise InputError(f"the values of {who} cannot be put in order ({error}); {remedy}") from None
+    if ordered and all(isinstance(value, str) for value in ordered):
+        check_words(ordered, who)
     place = {value: number for number, value in enumerate(ordered)}
     return Ranked(np.array([place[value] for value in items], dtype=np.int64), tuple(ordered))
+
+
+def check_words(words: Sequence[str], who: str) -> None:
+    """Raise where text in alphabetical order is not in the order that it speaks of.
+
+    >>> check_words(["2023-10-02", "2023-10-27", "2024-01-01"], "day")
+    >>> check_words(["month 10", "month 2"], "month")
+    Traceback (most recent call last):
+        ...
+    gradapt.errors.InputError: month is text, and its order as words is not that of time or numbers: 'month 10' comes \
+before 'month 2'; write dates as 2023-10-27 and numbers with leading zeros or as numbers, or give ordered categories
+    """
+    pair = _misplaced(words)
+    if pair is not None:
+        raise InputError(
+            f"{who} is text, and its order as words is not that of time or numbers: {pair[0]!r} comes before "
+            f"{pair[1]!r}; write dates as 2023-10-27 and numbers with leading zeros or as numbers, or give ordered "
+            "categories"
+        )
+
+
+def _misplaced(words: Sequence[str]) -> tuple[str, str] | None:
+    """Two neighbours of an ascending list of words that show what is wrong with its order."""
+    years = {found[1] for word in words if (found := _YEAR_LAST.fullmatch(word))}
+    months = {found[1].lower()[:3] for word in words if (found := _MONTH.search(word))}
+    if len(words) > 1 and (len(years) > 1 or len(months) > 1 or any(map(_DATE_YEAR_LAST.fullmatch, words))):
+        return words[0], words[1]
+    return next((pair for pair in pairwise(words) if _is_turned(*pair)), None)
+
+
+def _is_turned(word: str, after: str) -> bool:
+    """Whether two words begin alike up to a number, and the first has the larger one."""
+    try:
+        return float(word) > float(after)
+    except ValueError:
+        pass
+    for own, other in zip(re.split(r"(\d+)", word), re.split(r"(\d+)", after), strict=False):
+        if own != other:
+            return own.isdecimal() and other.isdecimal() and int(own[:400]) > int(other[:400])
+    return False
 
 
 def category_ranks(values: Any) -> tuple[NDArray[np.int64], list[Any]] | None:

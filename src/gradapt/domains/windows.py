@@ -177,8 +177,9 @@ def _cut_at(order: NDArray[Any], starts: list[Any]) -> Cut:
     groups = [np.flatnonzero(number == i) for i in np.unique(number)]
     if len(groups) < 2:
         raise InputError(
-            f"the order column gives a single window (values {order.min()!r} to {order.max()!r}); "
-            "it must vary: choose another column, more windows, or ByCount(size)"
+            f"the order column gives a single window (values {value_name(order.min())} to "
+            f"{value_name(order.max())}, windows begin at {', '.join(map(value_name, starts))}); it must vary: choose "
+            "another column, other beginnings, more windows, or windows of a number of rows"
         )
     return [(_span(order, rows), rows) for rows in groups]
 

@@ -309,7 +309,7 @@ def _check_adaptable(sequence: DomainSequence) -> NDArray[Any]:
     classes = source.classes
     if len(classes) < 2:
         raise InputError(
-            f"the source (domain {source.name!r}) has the single class {classes[0]!r}; "
+            f"the source (domain {source.name!r}) has the single class {str(classes[0])!r}; "
             "a classifier needs at least two classes: is sample_domain or the label column right?"
         )
     if len(classes) == len(source) > 2:

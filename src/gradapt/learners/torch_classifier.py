@@ -110,7 +110,7 @@ class TorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_classification_targets(y)
         classes, codes = np.unique(y, return_inverse=True)
         if len(classes) < 2:
-            raise ValueError(f"TorchClassifier needs samples of at least 2 classes, got one class: {classes[0]!r}")
+            raise ValueError(f"TorchClassifier needs samples of at least 2 classes, got one class: {str(classes[0])!r}")
         weights = None if sample_weight is None else check_weights(sample_weight, len(X), "sample_weight")
         learner = self.make_learner(classes).fit(X, codes, weights)
         self.module_, self.classes_ = learner.trained, classes

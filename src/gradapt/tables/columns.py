@@ -22,6 +22,7 @@ MOST_CATEGORIES = 20
 _LARGEST = 1e100
 # Share of the values that must read as numbers or dates for the column to count as such.
 _MOSTLY = 0.95
+_DECIMAL_COMMA = r"\s*[+-]?\d+(?:\.\d{3})*,\d+\s*"
 _DATE_PARTS = ("month", "weekday", "hour")
 _TRUE, _FALSE = frozenset({"true", "yes", "t", "y"}), frozenset({"false", "no", "f", "n"})
 # How truth values are written once a column of them has become numbers.
@@ -161,6 +162,8 @@ def _kind(known: pd.Series) -> tuple[Kind, str]:
         return Kind.NUMBER, "text read as numbers"
     if words.map(_looks_like_date).mean() >= _MOSTLY and as_dates(words).notna().mean() >= _MOSTLY:
         return Kind.DATE, "text read as dates; used as month, weekday and hour"
+    if words.str.fullmatch(_DECIMAL_COMMA).mean() >= _MOSTLY:
+        return Kind.DROPPED, f"numbers with decimal commas, such as {words.iloc[0][:40]}; write them with points"
     n_distinct = int(words.nunique())
     if n_distinct > MOST_CATEGORIES and n_distinct > 0.5 * len(words):
         return Kind.DROPPED, f"high cardinality: {n_distinct} distinct values in {len(words)} rows, like an identifier"

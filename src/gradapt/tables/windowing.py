@@ -86,7 +86,9 @@ class ByCalendar:
     def periods(self, order: NDArray[Any]) -> Any:
         """The period of each date."""
         if order.dtype.kind != "M":
-            raise InputError(f"windows by {self.period} need an order column of dates; cut by --windows instead")
+            raise InputError(
+                f"windows by {self.period} need an order column of dates, such as 2023-10-27; cut others by --windows"
+            )
         return pd.DatetimeIndex(order).to_period(_PERIODS[self.period])
 
     def cut(self, order: NDArray[Any]) -> list[tuple[str, NDArray[np.int64]]]:
