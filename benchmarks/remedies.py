@@ -88,6 +88,11 @@ class Split:
     held: NDArray[np.float64]
     truth: NDArray[np.str_]
 
+    @property
+    def majority(self) -> float:
+        """Percent of the held-out rows that have the most frequent class: what always answering it would get."""
+        return 100 * float(np.unique(self.truth, return_counts=True)[1].max()) / len(self.truth)
+
     def accuracy(self, learner: Learner) -> float:
         predicted = learner.classes[learner.logits(self.held).argmax(axis=1)]
         return float((predicted.astype(str) == self.truth).mean())
@@ -166,6 +171,7 @@ def runs(
                 learner = source_model(word, found.sequence, seed)
                 row: dict[str, Any] = {"table": name, "model": word, "seed": seed}
                 row["old"] = 100 * found.accuracy(learner)
+                row["majority"] = found.majority
                 started = time.perf_counter()
                 adaptation = ChosenRemedy(seed=seed).adapt(learner, found.sequence)
                 choice, seconds = adaptation.choice, time.perf_counter() - started
