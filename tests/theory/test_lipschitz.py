@@ -233,3 +233,23 @@ def test_what_is_not_known_is_refused(layer, shape, message):
 def test_bad_coefficients(bad):
     with pytest.raises(InputError, match="coefficients must be"):
         linear_lipschitz(bad)
+
+
+def test_the_networks_of_the_paper_have_the_constants_of_torchs_layers():
+    from gradapt.networks import WideLinear, conv_net
+
+    class Doubled(WideLinear):
+        def forward(self, input):
+            return 2 * super().forward(input)
+
+    torch.manual_seed(0)
+    network, x = conv_net(6, 3, n_conv=2, hidden=(8,), width=4), torch.randn(4, 1, 6, 6)
+    upper = network_upper(network, x)
+    assert network_lower(network, x).value <= upper.value
+    first, wide = network.conv1[0], network.fc1[0]
+    plain = nn.Sequential(nn.Conv2d(1, 4, 3, padding=1), nn.Flatten(), nn.Linear(144, 8))
+    plain[0].load_state_dict(first.state_dict())
+    plain[2].load_state_dict(wide.state_dict())
+    assert network_upper(plain, x).value == network_upper(nn.Sequential(first, nn.Flatten(), wide), x).value
+    with pytest.raises(InputError, match=r"does not know the layer .*Doubled"):
+        network_upper(Doubled(2, 2), np.zeros(2))

@@ -28,6 +28,8 @@ class BiasedConv2d(nn.Conv2d):
     torch.Size([2, 4, 5, 5])
     """
 
+    #: What it computes in evaluation mode.
+    evaluates_as = nn.Conv2d
     # Also of layers that were made before there was a choice.
     half_in_training = False
 

@@ -26,6 +26,9 @@ class WideLinear(nn.Linear):
     torch.Size([3, 2])
     """
 
+    #: What it computes in evaluation mode.
+    evaluates_as = nn.Linear
+
     def forward(self, input: Tensor) -> Tensor:
         pieces = pieces_of(self.in_features)
         if not input.is_cuda or pieces == 1 or input.ndim != 2 or len(input) > _LARGEST_BATCH:
