@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -16,7 +16,7 @@ from gradapt.checks import without_mask
 from gradapt.domains.labels import is_missing, object_array
 from gradapt.errors import InputError
 
-__all__ = ["Ranked", "category_ranks", "check_words", "order_values", "rank", "value_name"]
+__all__ = ["Ranked", "category_ranks", "order_values", "rank", "value_name"]
 
 # Text in which the year comes last: a date, or a shorter unit in front of the year.
 _DATE_YEAR_LAST = re.compile(r"\s*\d{1,2}[./ -]\d{1,2}[./ -](\d{4}|\d{2})(\D.*)?")
@@ -100,8 +100,7 @@ def rank(values: Any, who: str, remedy: str = "use one sortable type, such as th
     array = values if isinstance(values, np.ndarray) else object_array(values)
     if array.dtype.kind in "biufmMUS":
         distinct, inverse = np.unique(array, return_inverse=True)
-        if array.dtype.kind == "U":
-            check_words(distinct.tolist(), who)
+        _check_words(distinct, who)
         return Ranked(np.asarray(inverse, dtype=np.int64), tuple(distinct))
     items = array.tolist()
     try:
@@ -110,23 +109,24 @@ def rank(values: Any, who: str, remedy: str = "use one sortable type, such as th
         ordered = sorted(set(items))
     except TypeError as error:
         raise InputError(f"the values of {who} cannot be put in order ({error}); {remedy}") from None
-    if ordered and all(isinstance(value, str) for value in ordered):
-        check_words(ordered, who)
+    _check_words(ordered, who)
     place = {value: number for number, value in enumerate(ordered)}
     return Ranked(np.array([place[value] for value in items], dtype=np.int64), tuple(ordered))
 
 
-def check_words(words: Sequence[str], who: str) -> None:
-    """Raise where text in alphabetical order is not in the order that it speaks of.
+def _check_words(ordered: Iterable[Any], who: str) -> None:
+    """Raise where values are text, and their order as words is not the order that they speak of.
 
-    >>> check_words(["2023-10-02", "2023-10-27", "2024-01-01"], "day")
-    >>> check_words(["month 10", "month 2"], "month")
+    >>> _check_words(["2023-10-02", "2023-10-27", "2024-01-01"], "day")
+    >>> _check_words(["month 10", "month 2"], "month")
     Traceback (most recent call last):
         ...
     gradapt.errors.InputError: month is text, and its order as words is not that of time or numbers: 'month 10' comes \
 before 'month 2'; write dates as 2023-10-27 and numbers with leading zeros or as numbers, or give ordered categories
     """
-    pair = _misplaced(words)
+    if not all(isinstance(value, str) for value in ordered):
+        return
+    pair = _misplaced([str(value) for value in ordered])
     if pair is not None:
         raise InputError(
             f"{who} is text, and its order as words is not that of time or numbers: {pair[0]!r} comes before "

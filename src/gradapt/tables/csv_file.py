@@ -18,10 +18,10 @@ from gradapt.tables.parquet_files import ParquetTable
 from gradapt.tables.read import (
     FileInfo,
     FrameTable,
+    broken_csv,
     check_names,
     check_same_names,
     exact_integers,
-    first_line,
     hash_file,
 )
 from gradapt.tables.windowing import exact_number
@@ -65,8 +65,7 @@ def read_csv(path: Path) -> pd.DataFrame:
     except InputError:
         raise
     except _BROKEN as error:
-        remedy = "; save it as UTF-8" if isinstance(error, UnicodeDecodeError) else ""
-        raise InputError(f"{str(path)!r} is not a CSV table ({first_line(error)}){remedy}") from None
+        raise broken_csv(path, error) from None
     if not isinstance(frame.index, pd.RangeIndex):
         raise InputError(f"{str(path)!r} has rows with more values than the header has names; name every column")
     frame.columns = pd.Index([str(name) for name in frame.columns])
@@ -131,7 +130,7 @@ def _separator(path: Path) -> str:
         with _opened(path) as text:
             header = text.readline(10_000_000).decode("utf-8-sig")
     except (OSError, UnicodeDecodeError, EOFError, zlib.error) as error:
-        raise InputError(f"{str(path)!r} is not a CSV table in UTF-8 ({first_line(error)}); save it as UTF-8") from None
+        raise broken_csv(path, error) from None
     if not header.strip():
         raise InputError(f"{str(path)!r} has no header line; the first line must name the columns")
     if "\x00" in header:

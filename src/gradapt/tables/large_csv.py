@@ -12,10 +12,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
-from gradapt.errors import InputError
 from gradapt.files import cannot_write
 from gradapt.tables.parquet_files import ParquetTable
-from gradapt.tables.read import FileInfo, check_same_names, first_line, hash_file
+from gradapt.tables.read import FileInfo, broken_csv, check_same_names, hash_file
 
 __all__ = ["open_large_csv"]
 
@@ -97,10 +96,10 @@ def _converted(
         found = re.search(r"In CSV column #(\d+): .*conversion error to (\S+?):", str(error))
         names = _header(opened(path), separator)
         if found is None or int(found[1]) >= len(names) or types.get(names[int(found[1])]) == pa.string():
-            raise InputError(f"{str(path)!r} is not a CSV table ({first_line(error)})") from None
+            raise broken_csv(path, error) from None
         raise _DoesNotFitError(names[int(found[1])], pa.type_for_alias(_WIDER.get(found[2], "string"))) from None
     except (pa.ArrowException, EOFError, UnicodeDecodeError) as error:
-        raise InputError(f"{str(path)!r} is not a CSV table ({first_line(error)})") from None
+        raise broken_csv(path, error) from None
     return rows, known
 
 

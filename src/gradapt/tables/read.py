@@ -23,6 +23,7 @@ __all__ = [
     "FileInfo",
     "FrameTable",
     "Table",
+    "broken_csv",
     "check_names",
     "check_same_names",
     "exact_integers",
@@ -261,3 +262,9 @@ def _hash_frame(frame: pd.DataFrame) -> str:
 def first_line(error: BaseException) -> str:
     """What an error says, short enough to stand in brackets."""
     return (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+
+
+def broken_csv(path: Path, error: BaseException) -> InputError:
+    """What is said of a CSV file that could not be read."""
+    remedy = "; save it as UTF-8" if isinstance(error, UnicodeDecodeError) else ""
+    return InputError(f"{str(path)!r} is not a CSV table ({first_line(error)}){remedy}")
