@@ -283,24 +283,24 @@ def test_stacked_adam_is_adam():
     torch.manual_seed(0)
     slots, moved, shape = 5, 4, (3, 700)
     values = torch.randn(slots, *shape, device="cuda")
-    moments = torch.zeros_like(values), torch.zeros_like(values)
-    steps = torch.zeros(slots, device="cuda")
+    state = {"exp_avg": torch.zeros_like(values), "exp_avg_sq": torch.zeros_like(values)}
+    state["step"] = torch.zeros(slots, device="cuda")
     singles = [torch.nn.Parameter(own.double()) for own in values]
     adams = [torch.optim.Adam([own], lr=1e-2, weight_decay=1e-1) for own in singles]
     for number in range(12):
         # The third slot begins anew in the middle.
         if number == 5:
             adams[2] = torch.optim.Adam([singles[2]], lr=1e-2, weight_decay=1e-1)
-            for own in (*moments, steps):
+            for own in state.values():
                 own[2] = 0.0
         gradients = torch.randn(moved, *shape, device="cuda")
-        steps[:moved] += 1
-        adam_step(values, gradients, moments, steps, 1e-2, 1e-1)
+        adam_step(values, gradients, state, 1e-2, 1e-1)
         for own, adam, gradient in zip(singles, adams, gradients, strict=False):
             own.grad = gradient.double()
             adam.step()
     assert torch.allclose(values.double(), torch.stack([own.detach() for own in singles]), atol=1e-5)
-    assert torch.equal(moments[0][moved:], torch.zeros_like(moments[0][moved:]))
+    assert state["step"].tolist() == [12.0, 12.0, 7.0, 12.0, 0.0]
+    assert not state["exp_avg"][moved:].any()
 
 
 def test_stacked_norm_is_batch_normalisation():

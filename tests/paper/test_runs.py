@@ -13,7 +13,7 @@ import pytest
 import torch
 from sklearn.metrics import pairwise_distances
 
-from gradapt.engines import Processes, Ray, Serial, failed_cells, launch
+from gradapt.engines import Bundle, Processes, Ray, Serial, failed_cells, launch
 from gradapt.errors import SolverError
 from gradapt.paper import Cell, Launch, Options, Store, make_table, run_cells, run_tables, settings
 from gradapt.paper.bench import Bench
@@ -73,6 +73,39 @@ def test_a_cell_without_room_beside_others_runs_again_alone(data, tmp_path, monk
         with pytest.raises(SolverError, match="the memory of cpu is full; use --samples"):
             run_cells(cells, store, device="cpu", engine=_Crowded())
     assert len(store.results(cells)) == len(cells) - (not alone)
+
+
+def test_data_without_room_beside_others_are_tried_again_alone(data, tmp_path, monkeypatch):
+    cells = table_cells("covtype", seeds=1, given=[0], generated=[0], n_samples=60)
+    prepare, store = Bench.prepare, Store(tmp_path / "s.sqlite")
+
+    def full(bench, cells):
+        if bench.jobs > 1:
+            raise torch.OutOfMemoryError
+        prepare(bench, cells)
+
+    monkeypatch.setattr(Bench, "prepare", full)
+    assert run_cells(cells, store, device="cpu", engine=_Crowded()) == len(cells)
+    assert len(store.results(cells)) == len(cells)
+
+
+@pytest.mark.parametrize("engine", [_Crowded(), None])
+def test_cells_without_room_for_all_of_them_run_one_by_one(data, tmp_path, monkeypatch, engine):
+    cells = table_cells("covtype", seeds=1, given=[0], generated=[0], n_samples=60)
+    tried, work_run, store = [], CellWork.run, Store(tmp_path / "s.sqlite")
+
+    def full(work, bench, task):
+        tried.append((work.sharing, isinstance(task, Bundle)))
+        if isinstance(task, Bundle):
+            with work._told_if_full(bench.device):
+                raise torch.OutOfMemoryError
+        return work_run(work, bench, task)
+
+    monkeypatch.setattr(CellWork, "run", full)
+    assert run_cells(cells, store, device="cpu", engine=engine, together=True) == len(cells)
+    together = [(7, True), (1, True)] if engine else [(1, True)]
+    assert tried == [*together, *[(1, False)] * len(cells)]
+    assert failed_cells(store) == []
 
 
 def test_resumed_cells_do_not_depend_on_which_were_done_before(data, tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from gradapt.errors import InputError, SolverError
 from gradapt.transport import Exact, PowerMetric, Problem, solve, transport
 from gradapt.transport.problem.certificate import certify
+from gradapt.transport.problem.devices import fits_on_device
 from gradapt.transport.problem.feasible import transform_bound
 from gradapt.transport.problem.moved_table import MovedTable
 from gradapt.transport.solvers import column_generation, pricing
@@ -201,4 +203,16 @@ def test_costs_that_do_not_fit_are_left_to_the_processor(monkeypatch: pytest.Mon
     best = solve(problem, Exact(device="cpu")).cost
     monkeypatch.setattr(exact_module, "fits_on_device", lambda problem: False)
     monkeypatch.setattr(exact_module, "Matching", lambda *args: pytest.fail("held the costs on the device"))
-    assert solve(problem.to_device("cpu"), Exact()).cost == pytest.approx(best, rel=1e-12)
+    with pytest.warns(RuntimeWarning, match="30 x 30 pairs take 0.0 GB, more than is free on the device"):
+        assert solve(problem.to_device("cpu"), Exact()).cost == pytest.approx(best, rel=1e-12)
+
+
+def test_memory_that_torch_keeps_counts_as_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    # 12 bytes for each of 900 pairs, of which a share of the free memory may be taken.
+    problem = SimpleNamespace(on_device=True, shape=(30, 30), x0=SimpleNamespace(device=torch.device("cuda")))
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda place: (10_000, 99_999))
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda place: 50_000)
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda place: 50_000)
+    assert not fits_on_device(problem)  # type: ignore[arg-type]
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda place: 56_000)
+    assert fits_on_device(problem)  # type: ignore[arg-type]

@@ -93,12 +93,9 @@ class FusedAdam:
     def _move(self, parameter: Tensor, group: dict[str, Any]) -> None:
         from gradapt.learners.torch_stacked_adam import adam_step  # only where there is Triton
 
-        state, gradient = self._state(parameter), parameter.grad
-        if gradient is None:
-            return
-        state["step"].add_(1.0)
-        moments = state["exp_avg"][None], state["exp_avg_sq"][None]
-        adam_step(parameter[None], gradient[None], moments, state["step"][None], group["lr"], group["weight_decay"])
+        if parameter.grad is not None:
+            one_slot = {name: value[None] for name, value in self._state(parameter).items()}
+            adam_step(parameter[None], parameter.grad[None], one_slot, group["lr"], group["weight_decay"])
 
     def _state(self, parameter: Tensor) -> dict[str, Tensor]:
         if not self.state[parameter]:

@@ -112,10 +112,7 @@ class _StackedSteps(Steps):
 
         values, options = dict(self.module.trained()), self.optimiser.param_groups[0]
         for name, own in gradients.items():
-            state = self._stacked[name]
-            state["step"][: len(own)].add_(1.0)
-            moments = state["exp_avg"], state["exp_avg_sq"]
-            adam_step(values[name], own, moments, state["step"], options["lr"], options["weight_decay"])
+            adam_step(values[name], own, self._stacked[name], options["lr"], options["weight_decay"])
 
     def inputs_of_capture(self, inputs: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
         # They are always the same tensors.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import log
 
 import triton
@@ -16,30 +17,29 @@ __all__ = ["adam_step"]
 _BLOCK, _WARPS = 1024, 4
 
 
-def adam_step(
-    values: Tensor, gradients: Tensor, moments: tuple[Tensor, Tensor], steps: Tensor, lr: float, weight_decay: float
-) -> None:
-    """Move the values of the first slots, and their two moments, as `FusedAdam` does, up to rounding.
+def adam_step(values: Tensor, gradients: Tensor, state: Mapping[str, Tensor], lr: float, weight_decay: float) -> None:
+    """Move the values of the first slots, and their state, as `FusedAdam` does, up to rounding.
 
     torch's own kernel takes a list of tensors apart again in every step, and is slower by a quarter.
 
     Parameters
     ----------
     values : tensor of shape (slots, ...)
-        Without gaps, and moved in place, as the moments are.
+        Without gaps, and moved in place, as the state is.
     gradients : tensor of shape (slots to be moved, ...)
-    moments : two tensors like ``values``
-        Running means of the gradients and of their squares.
-    steps : tensor of shape (slots,)
-        How many steps each slot has taken with this one.
+    state : mapping
+        ``"step"``: how many steps each slot has taken before; ``"exp_avg"`` and ``"exp_avg_sq"``: like ``values``,
+        running means of the gradients and of their squares.
     lr, weight_decay : float
     """
     slots, size = len(gradients), gradients[0].numel()
+    state["step"][:slots].add_(1.0)
     _step[(triton.cdiv(size, _BLOCK), slots)](
         values,
         gradients.contiguous(),
-        *moments,
-        steps,
+        state["exp_avg"],
+        state["exp_avg_sq"],
+        state["step"],
         size,
         lr,
         weight_decay,

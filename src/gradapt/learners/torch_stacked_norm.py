@@ -74,6 +74,18 @@ def _layout(x: Tensor) -> tuple[tuple[int, int], tuple[int, int, int, int]]:
 
 
 @triton.jit
+def _places(length, neurons, rows: tl.constexpr, columns: tl.constexpr):
+    """What a program works on: a slot's rows, some of its neurons, and where these values lie."""
+    slot = tl.program_id(1)
+    row = tl.arange(0, rows)
+    column = tl.program_id(0) * columns + tl.arange(0, columns)
+    known = column < neurons
+    inside = (row < length)[:, None] & known[None, :]
+    place = (slot * length + row)[:, None] * neurons + column[None, :]
+    return slot, row, column, known, inside, place
+
+
+@triton.jit
 def _normalise(
     x,
     there,
@@ -91,12 +103,7 @@ def _normalise(
     rows: tl.constexpr,
     columns: tl.constexpr,
 ):
-    slot = tl.program_id(1)
-    row = tl.arange(0, rows)
-    column = tl.program_id(0) * columns + tl.arange(0, columns)
-    known = column < neurons
-    inside = (row < length)[:, None] & known[None, :]
-    place = (slot * length + row)[:, None] * neurons + column[None, :]
+    slot, row, column, known, inside, place = _places(length, neurons, rows, columns)
     value = tl.load(x + place, mask=inside, other=0.0)
     seen = tl.load(there + slot * length + row, mask=row < length, other=0.0)
     count = tl.sum(seen, 0)
@@ -132,12 +139,7 @@ def _differentiate(
     rows: tl.constexpr,
     columns: tl.constexpr,
 ):
-    slot = tl.program_id(1)
-    row = tl.arange(0, rows)
-    column = tl.program_id(0) * columns + tl.arange(0, columns)
-    known = column < neurons
-    inside = (row < length)[:, None] & known[None, :]
-    place = (slot * length + row)[:, None] * neurons + column[None, :]
+    slot, row, column, known, inside, place = _places(length, neurons, rows, columns)
     own = slot * neurons + column
     slope = tl.load(gradient + place, mask=inside, other=0.0)
     value = tl.load(x + place, mask=inside, other=0.0)

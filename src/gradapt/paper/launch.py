@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import platform
 import sys
 import time
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -115,16 +116,16 @@ def run_cells(
         alike = on_gpu and not any(cell.study == FRONTIER for cell in cells)
         crowd = alike if together is None else together
         finished = launch(cells, work, store, chosen, on_cell=on_cell, command=command, together=crowd)
-    n_run = finished.n_run
-    crowded = [cell for cell, failure in finished.failures.items() if failure.kind == DeviceFullError.__name__]
-    if crowded and work.sharing > 1:
-        # Beside others they found no room on the device; alone they may.
-        again = launch(crowded, CellWork(device), store, on_cell=on_cell, command=command)
-        others = {cell: failure for cell, failure in finished.failures.items() if cell not in crowded}
-        finished = replace(finished, failures=others | again.failures)
-        n_run += again.n_run
+    # What found no room on the device beside other processes may find it alone, and what ran together cell by cell.
+    more_room = [True, False] if crowd and work.sharing > 1 else [False] if crowd or work.sharing > 1 else []
+    for company in more_room:
+        full = [cell for cell, failure in finished.failures.items() if failure.kind == DeviceFullError.__name__]
+        if full:
+            again = launch(full, CellWork(device), store, on_cell=on_cell, command=command, together=company)
+            others = {cell: failure for cell, failure in finished.failures.items() if cell not in full}
+            finished = replace(finished, failures=others | again.failures, n_run=finished.n_run + again.n_run)
     finished.raise_failed()
-    return n_run
+    return finished.n_run
 
 
 @dataclass(frozen=True)
@@ -149,15 +150,18 @@ class CellWork:
 
         cells = [cell for task in tasks for cell in (task.tasks if isinstance(task, Bundle) else (task,))]
         table, preset, study, seed, n_samples = cells[0].group
+        place = pick_device(self.device)
         # Trainers of another table only hold memory.
         own = f"{table} {preset} {study}"
         for name in [name for name in scratch if name != own]:
             del scratch[name]
+        _hand_back_memory(place)
         pool = scratch.setdefault(own, TrainerPool())
-        bench = Bench(table, preset, seed, pick_device(self.device), n_samples, pool, study, jobs=self.sharing)
+        bench = Bench(table, preset, seed, place, n_samples, pool, study, jobs=self.sharing)
         # Before the source model is trained: its captured steps serve the cells too.
         _set_precision(bench)
-        bench.prepare(cells)
+        with self._told_if_full(place):
+            bench.prepare(cells)
         return bench
 
     def run(self, shared: Any, task: Cell | Bundle) -> Record | list[Outcome]:
@@ -188,16 +192,35 @@ class CellWork:
         ]
 
     def _attempted(self, bench: Any, cell: Cell) -> dict[str, Any]:
+        with self._told_if_full(bench.device):
+            result: dict[str, Any] = bench.run(cell)
+        return result
+
+    @contextmanager
+    def _told_if_full(self, device: Any) -> Iterator[None]:
+        """No room on the device is an error of ours, with its remedy."""
         import torch
 
         try:
-            result: dict[str, Any] = bench.run(cell)
+            yield
         except torch.OutOfMemoryError:
             remedy = "use --samples or another device"
             if self.sharing > 1:
                 remedy = f"use fewer than {self.sharing} --jobs, or leave the device to this run alone"
-            raise DeviceFullError(f"the memory of {bench.device} is full; {remedy}") from None
-        return result
+            raise DeviceFullError(f"the memory of {device} is full; {remedy}") from None
+
+
+def _hand_back_memory(device: Any) -> None:
+    """What an earlier group of cells has left on a GPU goes to the processes beside this one.
+
+    torch keeps freed memory for its own process. Trainers and their captured steps refer to each other, so that they
+    are freed when they are looked for.
+    """
+    if device.type == "cuda":
+        import torch
+
+        gc.collect()
+        torch.cuda.empty_cache()
 
 
 def _set_precision(bench: Any) -> None:

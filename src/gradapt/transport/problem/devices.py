@@ -8,7 +8,7 @@ from gradapt.errors import InputError
 from gradapt.transport.kernels import has_numba
 from gradapt.transport.problem.problem import Problem
 
-__all__ = ["fits_on_device", "gpu_available", "placed", "wants_gpu"]
+__all__ = ["bytes_on_device", "fits_on_device", "gpu_available", "placed", "wants_gpu"]
 
 # Multiplications from which moving the samples to a GPU pays for starting torch there.
 _GPU_WORK = 2e10
@@ -61,5 +61,17 @@ def fits_on_device(problem: Problem) -> bool:
 
     if problem.x0.device.type != "cuda":
         return True
-    free, _ = torch.cuda.mem_get_info(problem.x0.device)
-    return _BYTES_PER_PAIR * problem.shape[0] * problem.shape[1] <= _MEMORY_SHARE * free
+    place = problem.x0.device
+    free, _ = torch.cuda.mem_get_info(place)
+    # Memory that torch has freed but keeps counts as taken there, and is handed out again.
+    kept = torch.cuda.memory_reserved(place) - torch.cuda.memory_allocated(place)
+    return bytes_on_device(problem) <= _MEMORY_SHARE * (free + kept)
+
+
+def bytes_on_device(problem: Problem) -> int:
+    """What all costs and the kernel take.
+
+    >>> bytes_on_device(Problem.of([[0.0]], [[1.0], [2.0]]))
+    24
+    """
+    return _BYTES_PER_PAIR * problem.shape[0] * problem.shape[1]

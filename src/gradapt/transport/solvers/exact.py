@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from gradapt.errors import InputError
 from gradapt.transport.kernels import has_numba
 from gradapt.transport.kernels.arrays import vector
 from gradapt.transport.problem.cost_table import CostTable, HeldTable, mean_cost
-from gradapt.transport.problem.devices import fits_on_device
+from gradapt.transport.problem.devices import bytes_on_device, fits_on_device
 from gradapt.transport.problem.float32_products import ProductTable
 from gradapt.transport.problem.near_table import NearTable
 from gradapt.transport.problem.problem import Problem, Solution
@@ -69,7 +70,7 @@ class Exact:
     device : {"auto", "cpu", "cuda"}
         ``"auto"`` takes the GPU for tensors that already live there and for clouds that
         pay the way, and the processor otherwise; any torch device name is understood. Problems
-        whose costs do not fit there (12 bytes for each pair) are solved on the processor.
+        whose costs do not fit there (12 bytes for each pair) are solved on the processor, with a warning.
     progress : callable, optional
         Called with the stage's name and the share of it that is done.
 
@@ -91,7 +92,15 @@ class Exact:
             raise InputError(f"memory must be a number of bytes >= 0, got {self.memory!r}")
 
     def solve(self, problem: Problem) -> Solution:
-        if not fits_on_device(problem):
+        if problem.on_device and not fits_on_device(problem):
+            n, m = problem.shape
+            warnings.warn(
+                f"the costs of {n:,} x {m:,} pairs take {bytes_on_device(problem) / 1e9:.1f} GB, more than is free on"
+                " the device: they are formed on the processor, which can take long; let fewer processes share the"
+                " device, or take fewer samples",
+                RuntimeWarning,
+                stacklevel=2,
+            )
             problem = problem.to_host()
         return among_carriers(problem, self._solve)
 
