@@ -7,8 +7,6 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-import numpy as np
-import pandas as pd
 import pytest
 
 import gradapt
@@ -47,14 +45,10 @@ def commands() -> list[str]:
 
 @pytest.mark.slow
 def test_the_commands_run_one_after_the_other(tmp_path):
-    random = np.random.default_rng(0)
-    month = np.repeat(np.arange(5), 80)
-    churned = random.integers(0, 2, len(month))
-    place = np.where(churned == 1, 1.5, -1.5) + random.normal(size=len(month)) + 0.2 * month
-    frame = pd.DataFrame({"place": place, "other": random.normal(size=len(month)), "month": month, "churned": churned})
-    frame.to_parquet(tmp_path / "events.parquet")
+    table = "gradapt demo --table events.parquet"
+    assert f"`{table}`" in README.read_text(encoding="utf-8")
     assert len(commands()) == 2
-    for command in commands():
+    for command in (table, *commands()):
         arguments = [sys.executable, "-m", *shlex.split(command)]
         done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{command}: {done.stderr}"

@@ -2,8 +2,9 @@
 A first adaptation
 ==================
 
-Two moons turn by 90 degrees. Labels are known before they turn, and for nothing after that. A classifier is led
-along unlabelled snapshots, and along domains that are generated between them.
+How do I adapt a scikit-learn classifier to data that drift? Two moons turn by 90 degrees. Only the moons at 0 degrees
+have labels. GOAT, the method of the paper, adapts a classifier along unlabelled snapshots and along domains that it
+generates between them.
 """
 
 # %%
@@ -28,7 +29,7 @@ model = make_pipeline(StandardScaler(), SVC())
 clf = GOATClassifier(model, n_generated=2, random_state=0).fit(X, y, sample_domain=angle)
 
 # %%
-# New points of the target show what was gained. Their labels are used for this count and for the colours below.
+# Accuracy on new points of the target. Their labels are used for this score and for the colours below, nowhere else.
 fresh = rotating_moons(angles, split="held_out", seed=0).target
 models = {"before": clf.source_estimator_, "after": clf}
 accuracy = {name: model.score(fresh.samples, fresh.labels) for name, model in models.items()}
@@ -36,7 +37,7 @@ for name, value in accuracy.items():
     print(f"accuracy on the target {name} adaptation: {value:.1%}")
 
 # %%
-# The areas of both classes, before and after, with the target points over them.
+# The predicted classes before and after adaptation, with the target points on top.
 areas = ListedColormap(["tab:blue", "tab:orange"])
 figure, panels = plt.subplots(2, 1, figsize=(4.6, 7.5), layout="constrained", sharex=True)
 for axes, (name, model) in zip(panels, models.items(), strict=True):

@@ -2,12 +2,13 @@
 What lies between two domains
 =============================
 
-An optimal plan joins the points of two clouds at the least cost. Each point then moves along a straight line to its
-partner. The clouds on the way are domains that nobody has measured: they are generated.
+How are domains generated between two others? An optimal transport plan pairs the points of two sets at the least
+cost. Each point then moves along a straight line to its partner. The sets of points on the way are the generated
+domains.
 """
 
 # %%
-# Two clouds of different shape and size: a ring, and two moons to its right.
+# Two sets of points of different shape and size: a ring, and two moons to its right.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import make_circles, make_moons
@@ -18,13 +19,13 @@ ring = make_circles(300, noise=0.03, factor=0.99, random_state=0)[0]
 moons = make_moons(400, noise=0.05, random_state=0)[0] + [8.0, 0.0]
 
 # %%
-# The plan is a sparse table of masses. A point may be shared by several partners, since the clouds differ in size.
+# The plan is a sparse list of pairs with masses. A point may have several partners, because the sets differ in size.
 plan = transport(ring, moons)
 print(f"{len(ring)} points, {len(moons)} points, {len(plan.rows)} pairs with mass")
 
 # %%
-# At position 0 lies the first cloud, at position 1 the second. The path between them is a geodesic: the distance from
-# the start grows evenly with the position.
+# Position 0 is the first set, position 1 the second. The path between them is a geodesic: the distance from the start
+# grows in proportion to the position.
 positions = np.linspace(0, 1, 5)
 clouds = [interpolate(ring, moons, plan, position=position) for position in positions]
 whole = wasserstein(ring, moons, p=2)
@@ -33,7 +34,7 @@ for position, (points, mass) in zip(positions, clouds, strict=True):
     print(f"position {position:.2f}: distance from the ring {distance:.3f}, share of the whole {distance / whole:.2f}")
 
 # %%
-# Dots are larger where more mass lies.
+# Larger dots have more mass.
 figure, axes = plt.subplots(figsize=(4.8, 2.9), layout="constrained")
 for position, (points, mass) in zip(positions, clouds, strict=True):
     axes.scatter(*points.T, s=1500 * mass, label=f"{position:.2f}")

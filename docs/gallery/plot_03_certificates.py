@@ -2,12 +2,13 @@
 Plans and their certificates
 ============================
 
-A plan says which points of two clouds belong together. Its certificate says what is proven about it: what the plan
-costs, and a lower bound that no plan can go below. The bound does not trust the solver.
+How do I know that a transport plan is optimal? A plan says which points of two sets are paired. Its certificate says
+what is proven about it: the cost of the plan, and a lower bound on the cost of every plan. The bound does not trust
+the solver.
 """
 
 # %%
-# Two clouds in five dimensions, 500 points each.
+# Two sets of 500 points in five dimensions.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -18,8 +19,8 @@ first = rng.normal(size=(500, 5))
 second = rng.normal(size=(500, 5)) * [2.0, 1.0, 1.0, 0.5, 0.5] + [3.0, 0.0, 0.0, 0.0, 0.0]
 
 # %%
-# Four solvers. The last one sends every point everywhere and is there as a warning. ``gap`` is the share of its cost
-# that a plan could save at most; where it is zero up to rounding, the plan is proven to be optimal.
+# Four solvers. The last one couples every point with every other, as a bad example. ``gap`` is the largest share of its
+# cost that another plan could save. If it is zero up to rounding, the plan is proven to be optimal.
 solvers = {
     "exact": Exact(),
     "Sinkhorn": Sinkhorn(epsilon=0.05),
@@ -32,7 +33,7 @@ for name, proof in found.items():
     print(f"marginal error {proof.marginal_error:.1e}  proven optimal: {proof.proves_optimal()}")
 
 # %%
-# The optimum lies between the two marks of every row. For the exact plan they are one.
+# The optimum lies between the two marks of every row. For the exact plan they coincide.
 figure, axes = plt.subplots(figsize=(4.8, 3.5), layout="constrained")
 rows = np.arange(len(found))
 costs = np.array([proof.primal for proof in found.values()])

@@ -1,14 +1,15 @@
 """
-Joined by place or by structure
-===============================
+Pairs by distance or by structure
+=================================
 
-An optimal plan joins what lies close. When images turn, the closest image may show another digit. The distances
-inside each cloud do not change much by a turn, and a plan can follow these instead.
+What can be done if the optimal plan pairs the wrong classes? An optimal plan pairs points that are close. When images
+rotate, the closest image may show another digit. The distances within each set hardly change under a rotation, and a
+plan can preserve these instead (Gromov-Wasserstein).
 """
 
 # %%
-# 500 of scikit-learn's digits, and 500 others turned by 60 degrees. The labels serve to count pairs below; neither
-# plan sees them.
+# 500 of scikit-learn's digits, and 500 others turned by 60 degrees. The labels are only used to count pairs below;
+# neither plan sees them.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -19,8 +20,8 @@ upright = rotated_digits((0, 60), split="train", seed=0).source.take(range(500))
 turned = rotated_digits((0, 60), split="held_out", seed=0).target.take(range(500))
 
 # %%
-# ``Exact`` compares images of one cloud with images of the other. ``GromovWasserstein`` compares distances inside the
-# first cloud with distances inside the second.
+# ``Exact`` compares images of one set with images of the other. ``GromovWasserstein`` compares distances within the
+# first set with distances within the second.
 solvers = {"by place": Exact(), "by structure": GromovWasserstein(seed=0)}
 plans = {name: transport(upright.samples, turned.samples, solver=solver) for name, solver in solvers.items()}
 for name, plan in plans.items():
@@ -28,7 +29,7 @@ for name, plan in plans.items():
     print(f"joined {name}: {same:.1%} of the mass joins images of one digit")
 
 # %%
-# One image of each digit, and the partners that the two plans give it.
+# One image of each digit, and its partners under the two plans.
 examples = [int(np.flatnonzero(upright.labels == digit)[0]) for digit in range(10)]
 partners = {name: [plan.cols[plan.rows == row][0] for row in examples] for name, plan in plans.items()}
 rows = {"upright": upright.samples[examples]}

@@ -2,12 +2,13 @@
 When not to adapt
 =================
 
-Self-training believes its own labels, so a model can get worse by it. A gate looks at the path and at both models
-without target labels, and keeps the old model where anything speaks against the new one.
+Can adaptation make a model worse, and how can that be noticed without labels? Self-training learns from its own
+predictions, so a model can get worse. A gate examines the domains and both models without target labels, and keeps
+the old model if there is evidence against the new one.
 """
 
 # %%
-# Digits of scikit-learn. They look the same in both domains, but most of the new ones are a 0, a 1 or a 2.
+# scikit-learn's digits. They look the same in both domains, but most of the new ones are a 0, a 1 or a 2.
 import warnings
 from textwrap import fill
 
@@ -28,8 +29,8 @@ rows = np.concatenate([source, target])
 domain = np.repeat(["1 old", "2 new"], [len(source), len(target)])
 
 # %%
-# One classifier is adapted in any case, the other has a gate that may keep the old model. A gate that does so warns;
-# the warning is caught here, and the reasons are printed instead.
+# One classifier is always adapted, the other has a gate that may keep the old model. In that case it warns. The warning
+# is suppressed here, and the reasons are printed instead.
 always = GOATClassifier(SVC(), random_state=0).fit(X[rows], y[rows], sample_domain=domain)
 gated = GOATClassifier(SVC(), gate=Gate(), random_state=0)
 with warnings.catch_warnings():
@@ -41,8 +42,8 @@ print("kept:", decision.kept)
 print(*(fill(f"- {reason}", 72) for reason in decision.reasons), sep="\n")
 
 # %%
-# The true accuracies, from labels that nothing above looked at. The estimate of the adapted model, in the last lines
-# above, is higher than its bar: it was taken in. The check of the path was not.
+# The true accuracies, from labels that were not used above. The estimate for the adapted model, in the last lines
+# above, is too high. The check before adapting is right.
 models = {"old model": gated.source_estimator_, "always adapted": always, "behind the gate": gated}
 accuracy = [fitted.score(X[target], y[target]) for fitted in models.values()]
 figure, axes = plt.subplots(figsize=(4.6, 3.2), layout="constrained")

@@ -2,8 +2,8 @@
 When only the class proportions change
 ======================================
 
-A disease becomes rarer, the disease itself stays as it was. This is called label shift. The new proportions can be
-estimated without labels, and the probabilities of the old model corrected to them.
+A disease becomes rarer, but its symptoms stay the same. This is called label shift. The new class proportions can be
+estimated without labels, and the probabilities of the old model corrected accordingly.
 """
 
 # %%
@@ -29,7 +29,7 @@ rows = np.concatenate([source, target])
 domain = np.repeat([0, 1], [len(source), len(target)])
 
 # %%
-# The correction is a method like any other. What it estimated is in ``adaptation_.choice``, with a 95 % interval.
+# The correction is a method like any other. Its estimates are in ``adaptation_.choice``, with 95 % intervals.
 clf = AdaptedClassifier(make_pipeline(StandardScaler(), LogisticRegression()), method=ProportionCorrection())
 clf.fit(X[rows], y[rows], sample_domain=domain)
 found = clf.adaptation_.choice

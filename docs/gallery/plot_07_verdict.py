@@ -2,13 +2,13 @@
 A verdict before adapting
 =========================
 
-Is the drift gradual enough for self-training? The check measures how far each class moves in each step, against its
-distance from the decision boundary. It looks at no label but those of the source.
+Is the drift gradual enough for self-training? The check measures how far each class moves in each step, relative to
+its margin: half the distance to the nearest other class. It uses no labels but those of the source.
 """
 
 # %%
-# Three ways from the same kind of source: two groups of points that stay, that move in small steps, and that move by
-# the same distance at once.
+# Three paths from the same source distribution: two groups of points that stay, that move in small steps, and that move
+# the same distance in one step.
 from textwrap import fill
 
 import matplotlib.pyplot as plt
@@ -25,8 +25,8 @@ paths = {
 }
 
 # %%
-# A view holds the domains with all later labels removed, and a model with a part of the source kept aside. The decision
-# is made on it.
+# A ``PathView`` holds the domains with all later labels removed, and a model trained on a part of the source. The
+# decision is made on it.
 decisions = {}
 for name, path in paths.items():
     view = PathView.of(path, LogisticRegression())
@@ -36,7 +36,7 @@ for name, path in paths.items():
     print(*(fill(f"- {reason}", 72) for reason in verdict.reasons), sep="\n")
 
 # %%
-# From a ratio of one on, the class that moves most crosses the boundary of the model that came before it.
+# At a ratio of one or more, the class that moves most crosses the decision boundary of the previous model.
 figure, axes = plt.subplots(figsize=(4.6, 3.4), layout="constrained")
 for name, decision in decisions.items():
     ratios = [step.worst_ratio for step in decision.verdict.steps]

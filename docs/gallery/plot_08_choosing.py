@@ -2,8 +2,8 @@
 Choosing a method without labels
 ================================
 
-There are several ways to adapt, and none is the best everywhere. Candidates can be compared without target labels:
-a good labelling of the target gives neighbours the same label. The source model is one of the candidates.
+Which adaptation method should I use? None is the best everywhere, but they can be compared without target labels: a
+good labelling of the target gives neighbouring points the same label. The source model is one of the candidates.
 """
 
 # %%
@@ -22,7 +22,7 @@ path = rotating_moons((0, 30, 60), n_samples=300, seed=0)
 fresh = rotating_moons((0, 30, 60), n_samples=300, split="held_out", seed=0).target
 
 # %%
-# The classifier tries the candidates, and says in words which one it took and why.
+# The classifier tries the candidates, and says in words which one it chose and why.
 clf = AutoAdaptedClassifier(make_pipeline(StandardScaler(), SVC()), random_state=0)
 clf.fit_path(path)
 choice = clf.choice_
@@ -31,7 +31,7 @@ print(f"accuracy of the source model: {clf.source_estimator_.score(fresh.samples
 print(f"accuracy of the chosen one:   {clf.score(fresh.samples, fresh.labels):.1%}")
 
 # %%
-# What each candidate gains over the source model, by the score without labels. Lines are 95 % intervals. A candidate
+# The gain of each candidate over the source model, in the score without labels. Lines are 95 % intervals. A candidate
 # whose interval reaches below zero is not chosen.
 names = list(choice.gains)
 gains = [choice.gains[name] for name in names]

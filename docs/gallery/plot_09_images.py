@@ -1,13 +1,13 @@
 """
-Images that turn
-================
+Images that rotate
+==================
 
-Digits turn by 60 degrees in steps of 15. A classifier that saw labels of upright digits alone follows them, step by
-step. The curve shows where it would lose its way without the steps.
+Can a classifier follow images that change gradually? Digits rotate by 60 degrees in steps of 15. Only upright digits
+have labels. The curves compare a classifier that is adapted step by step with one that is not.
 """
 
 # %%
-# scikit-learn's digits, turned. One half of the images is for adapting, the other half for counting.
+# scikit-learn's digits, turned. One half of the images is used for adaptation, the other half for evaluation.
 import matplotlib.pyplot as plt
 from sklearn.svm import SVC
 
@@ -30,7 +30,7 @@ for angle, stays, follows in zip(angles, staying, following, strict=True):
     print(f"{angle:2} degrees: source model {stays:.1%}, adapted up to here {follows:.1%}")
 
 # %%
-# Above, one image at each angle. Below, the accuracy on held-out images.
+# Top: one image at each angle. Bottom: the accuracy on held-out images.
 figure = plt.figure(figsize=(4.8, 4.5), layout="constrained")
 pictures, curves = figure.subfigures(2, 1, height_ratios=(1, 3))
 for axes, domain in zip(pictures.subplots(1, len(angles)), held_out, strict=True):

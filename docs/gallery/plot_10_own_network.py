@@ -2,12 +2,12 @@
 Your own PyTorch module
 =======================
 
-A module of yours becomes a classifier with ``TorchClassifier``, and can then be adapted like any other. Each student
-starts from the weights of its teacher.
+How do I adapt a PyTorch module? ``TorchClassifier`` makes it a classifier, which can then be adapted like any other. In
+each step of self-training the new model (student) starts from the weights of the previous one (teacher).
 """
 
 # %%
-# Digits of scikit-learn, turned by up to 40 degrees in steps of ten: 144 pixels each.
+# scikit-learn's digits with 144 pixels each, turned by up to 40 degrees in steps of ten.
 import matplotlib.pyplot as plt
 import torch
 from torch import nn
@@ -22,21 +22,21 @@ path = rotated_digits(angles, seed=0)
 held_out = rotated_digits(angles, split="held_out", seed=0)
 
 # %%
-# A plain module, one score for each class. Domains are generated between images here; ``encoder="1"`` would keep the
-# first two layers as they are and generate domains in the space of their output.
+# A plain module with one score for each class. Domains are generated in the space of the images here; ``encoder="1"``
+# would freeze the first two layers and generate domains in the space of their output.
 module = nn.Sequential(nn.Linear(144, 128), nn.ReLU(), nn.Linear(128, 32), nn.ReLU(), nn.Linear(32, 10))
 network = TorchClassifier(module, epochs=40, refit_epochs=15, batch_size=64, random_state=0, device="cpu")
 clf = GOATClassifier(network, n_generated=1, random_state=0).fit_path(path)
 
 # %%
-# The adapted network and the one before, on held-out images of every angle.
+# Both networks, before and after adaptation, on held-out images of every angle.
 before = [clf.source_estimator_.score(domain.samples, domain.labels) for domain in held_out]
 after = [clf.score(domain.samples, domain.labels) for domain in held_out]
 for angle, old, new in zip(angles, before, after, strict=True):
     print(f"{angle:2} degrees: before {old:.1%}, after {new:.1%}")
 
 # %%
-# The adapted network is one for the target, and may forget the source.
+# The adapted network is made for the target, and may forget the source.
 figure, axes = plt.subplots(figsize=(4.6, 3.4), layout="constrained")
 axes.plot(angles, before, "s--", label="before adaptation")
 axes.plot(angles, after, "o-", label="after, adapted to the last angle")

@@ -2,8 +2,9 @@
 Many rows
 =========
 
-The time of an exact plan grows faster than the number of rows. Two ways help: a plan that is exact inside small
-blocks, and a plan between some of the rows only. The certificate says what the first may cost beyond the best plan.
+What if there are too many rows for an exact transport plan? Its time grows faster than the number of rows. Two things
+help: a plan that is exact within small blocks, and a plan between a sample of the rows. For the first, the certificate
+bounds how much more it costs than the best plan.
 """
 
 # %%
@@ -25,7 +26,7 @@ old = rng.normal(size=(n, 2)) + label[:, None] * [0.0, 6.0]
 new = rng.normal(size=(n, 2)) * [1.2, 0.7] + label[:, None] * [0.0, 6.0] + [14.0, 3.0]
 
 # %%
-# Blocks of 100 rows. The first call loads compiled code, so a small plan comes before the clock starts.
+# Blocks of 100 rows. The first call loads compiled code, so a small plan is made before the clock starts.
 solver = Hierarchical(block=100, passes=0)
 transport(old[:500], new[:500], solver=solver)
 start = perf_counter()
@@ -34,7 +35,7 @@ print(f"a plan between {n:,} and {n:,} rows: {perf_counter() - start:.1f} s with
 print(f"it costs {plan.cost:.3f}; no plan costs less than {plan.certificate.dual:.3f}; gap {plan.certificate.gap:.3f}")
 
 # %%
-# A classifier is trained on all rows, with plans between 2,000 rows of each domain.
+# A classifier trained on all rows, with plans between 2,000 rows of each domain.
 X, y, domain = np.concatenate([old, new]), np.concatenate([label, label]), np.repeat([0, 1], n)
 start = perf_counter()
 clf = GOATClassifier(LogisticRegression(), n_generated=3, transport=Transport(max_samples=2_000), random_state=0)
@@ -43,7 +44,7 @@ print(f"a classifier adapted on {len(X):,} rows: {perf_counter() - start:.1f} s"
 print(f"accuracy on the target: {clf.source_estimator_.score(new, label):.1%}, then {clf.score(new, label):.1%}")
 
 # %%
-# All rows of the three clouds as densities: the old domain, the new one, and the one half-way along the plan.
+# Densities of the old domain, the new one, and the generated one half-way between them.
 half, _ = interpolate(old, new, plan, position=0.5)
 figure, axes = plt.subplots(figsize=(4.8, 3.6), layout="constrained")
 for cloud, colour, name in ((half, "Greens", "half-way"), (old, "Blues", "old"), (new, "Oranges", "new")):

@@ -2,12 +2,13 @@
 Saving a run and using its model later
 ======================================
 
-A run on a table is written as one folder: the kept model, its predictions, every number and a model card. Another
-process loads the folder and predicts new rows. No pickle is involved, and a changed file is refused.
+How do I store an adapted model and use it later? A run on a table is written as one folder: the kept model, its
+predictions, every number and a model card. Another process loads the folder and predicts new rows. No pickle is
+involved, and a changed file is refused.
 """
 
 # %%
-# A made table: two measurements that drift from year to year, and a label that is known for the first year.
+# A synthetic table: two measurements that drift from year to year, and a label that is known for the first year.
 import tempfile
 from pathlib import Path
 from textwrap import fill
@@ -34,7 +35,7 @@ print(fill(result.decision.sentence, 72))
 print(*(f"{name:22} {size:7,} bytes" for name, size in sizes.items()), sep="\n")
 
 # %%
-# New rows of the last year, seen by the model in memory and by the one that was read back.
+# New rows of the last year, predicted by the model in memory and by the one that was read back.
 fresh = moving_gaussians((0, 0.5, 1.0, 1.5), n_samples=300, split="held_out", seed=0).target
 rows = pd.DataFrame(fresh.samples, columns=["length", "width"])
 kept = result.predictor.predict_table(table_of(rows))
@@ -44,7 +45,7 @@ print("the two agree:", bool((kept["prediction"] == loaded["prediction"]).all())
 print(f"accuracy of the loaded model: {(loaded['prediction'] == truth).mean():.1%}")
 
 # %%
-# What the loaded model says.
+# The predictions of the loaded model.
 figure, axes = plt.subplots(figsize=(4.6, 3.6), layout="constrained")
 for name, marker in (("small", "o"), ("big", "^")):
     said = rows[(loaded["prediction"] == name).to_numpy()]

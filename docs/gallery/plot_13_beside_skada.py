@@ -1,14 +1,15 @@
 """
-Beside skada
-============
+Compared with skada
+===================
 
-skada is a library of domain adaptation methods for scikit-learn. Most of them know a source and a target and nothing
-between. The same data go to two of them and to a classifier that follows the domains between.
+How do I run gradapt and skada on the same data? skada is a library of domain adaptation methods for scikit-learn.
+Most of them use a source and a target, and no domains between. This script compares two of them with a classifier
+that follows the domains between.
 """
 
 # %%
 # Moons that turn by 60 degrees, with two snapshots between. skada marks the source with a positive number and the
-# target with a negative one, and gets the two ends.
+# target with a negative one, and gets only these two.
 import matplotlib.pyplot as plt
 import numpy as np
 from skada import CORAL, OTMapping
@@ -39,8 +40,8 @@ for name, value in accuracy.items():
     print(f"{name:20} {value:.1%}")
 
 # %%
-# One seed of one toy problem: this shows how to call them side by side, not which one is better. The last bar knows
-# the snapshots between, which the others do not use.
+# This is one seed of one toy problem. It shows how to call the two libraries, not which one is better. Only the last
+# classifier uses the snapshots between.
 figure, axes = plt.subplots(figsize=(4.8, 3.2), layout="constrained")
 bars = axes.barh(list(accuracy), list(accuracy.values()), color=["0.6"] + ["tab:orange"] * 2 + ["tab:blue"] * 2)
 axes.bar_label(bars, fmt=" {:.0%}")

@@ -1,13 +1,13 @@
 """
-Beside POT
-==========
+Compared with POT
+=================
 
-POT is the widely used library of optimal transport in Python. Its exact solver and the one of this library find plans
-of the same cost. The times are printed, and depend on the machine, the data and the sizes.
+Do gradapt and POT find the same optimum, and how long do they take? POT is the widely used Python library for optimal
+transport. Both exact solvers find plans of the same cost. Times depend on the machine, the data and the sizes.
 """
 
 # %%
-# Clouds of growing size in ten dimensions.
+# Sets of points of growing size in ten dimensions.
 from time import perf_counter
 
 import matplotlib.pyplot as plt
@@ -22,8 +22,8 @@ clouds = [(rng.normal(size=(n, 10)), rng.normal(size=(n, 10)) * 1.5 + 1.0) for n
 first_plan = transport(*clouds[0])  # loads compiled code before the clock starts
 
 # %%
-# ``ot.emd2`` wants the matrix of costs; making it is part of its time. ``transport`` also checks its plan, and the
-# certificate is part of its time.
+# ``ot.emd2`` needs the cost matrix, so its time includes computing it. ``transport`` also proves its plan, so its time
+# includes the certificate.
 theirs, ours = [], []
 for n, (first, second) in zip(sizes, clouds, strict=True):
     start = perf_counter()

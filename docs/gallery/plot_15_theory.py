@@ -2,12 +2,12 @@
 The theory on data
 ==================
 
-How wrong can an adapted model be on the target, at most? A bound answers with a sum of terms that can be counted
-without target labels. It says what it rests on, and a number above one would say nothing.
+How large can the error of an adapted model on the target be? A bound answers with a sum of terms that can be computed
+without target labels. It names its assumptions. A bound above one says nothing.
 """
 
 # %%
-# Two groups of points that move: in two small steps, in two larger ones, and in five larger ones.
+# Two groups of points that move in two small steps, in two larger ones, or in five larger ones.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -23,8 +23,8 @@ shifts = {
 paths = {name: moving_gaussians(values, n_samples=1000, seed=0) for name, values in shifts.items()}
 
 # %%
-# Half of every domain trains, the other half is counted on. The true error needs labels of the target; it is there to
-# compare.
+# One half of every domain is used for training, the other to count errors. The true error needs target labels; it is
+# shown for comparison.
 found = {name: error_certificate(path, LogisticRegression()) for name, path in paths.items()}
 truth = {}
 for name, path in paths.items():
@@ -35,7 +35,7 @@ print(found["2 small steps"].bound)
 print(found["2 small steps"].bound.standing)
 
 # %%
-# The terms of each bound, one on the other. The diamond is the true error.
+# The terms of each bound, stacked. The diamond is the true error.
 figure, axes = plt.subplots(figsize=(4.8, 3.6), layout="constrained")
 bottom = np.zeros(len(found))
 for term in found["2 small steps"].bound.terms:

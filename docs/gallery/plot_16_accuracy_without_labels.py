@@ -2,12 +2,12 @@
 Accuracy without labels
 =======================
 
-How good is a model today, if nobody has labelled anything today? The estimate comes with a 95 % interval, and says
-when it should not be relied on. Here the truth is known, so the two can be compared.
+How accurate is a model today, if there are no labels of today? The estimate comes with a 95 % interval, and says when
+it should not be relied on. Here the true accuracy is known, so the two can be compared.
 """
 
 # %%
-# Two groups of points that move, a little at first and then by a jump. The model was trained where they began.
+# Two groups of points that move in small steps first and then jump. The model was trained at the start.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -32,7 +32,7 @@ inside = np.mean([place.before.low <= true <= place.before.high for place, true 
 print(f"the truth lies in {inside:.0%} of the intervals")
 
 # %%
-# Hollow marks are estimates that call themselves not reliable.
+# Hollow marks are estimates that are marked as not reliable.
 figure, axes = plt.subplots(figsize=(4.6, 3.5), layout="constrained")
 for place, where in zip(along, moved[1:], strict=True):
     old = place.before

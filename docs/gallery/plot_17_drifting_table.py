@@ -2,12 +2,14 @@
 A drifting table
 ================
 
-From a data frame to a decision. The table has a column that says when, and a label that is known for the oldest rows.
-The drift is measured and diagnosed, remedies are compared without new labels, and one model is kept.
+What do I do with a table that drifts? It has a column with the time of each row, and a label that is known for the
+oldest rows. The drift is measured and diagnosed, remedies (ways to repair it) are compared without new labels, and one
+model is kept.
 """
 
 # %%
-# A made table of machines: two sensors that lose their calibration over the months, and a setting that does not.
+# A synthetic table of machines: two sensors that lose their calibration over the months, and a setting that does not
+# change.
 from textwrap import fill
 
 import matplotlib.pyplot as plt
@@ -36,7 +38,7 @@ table = pd.DataFrame(
 known = table.assign(state=table["state"].where(table["day"] < 90))
 
 # %%
-# How far neighbouring windows of time lie apart, in units of the first window.
+# The distance between neighbouring time windows, in standard deviations of the first window.
 path = DomainSequence.from_table(known, label="state", order="day", windows=ByQuantile(5))
 scale = path.source.samples.std(axis=0)
 centres = np.array([(domain.samples.mean(axis=0) - path.source.samples.mean(axis=0)) / scale for domain in path])

@@ -2,12 +2,12 @@
 What a few labels say
 =====================
 
-Where no estimate can be relied on, some rows of the target must be labelled. How many? The script counts the right
-answers of two models on more and more random rows, and draws the interval around each count.
+How many rows must be labelled to know the accuracy of a model? Labels are needed if no estimate without them is
+reliable. The script measures two models on more and more random rows, and draws the interval around each accuracy.
 """
 
 # %%
-# Moons that turn by 60 degrees, a model from before and an adapted one.
+# Moons that turn by 60 degrees, the source model and an adapted one.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.svm import SVC
@@ -23,13 +23,13 @@ clf = GOATClassifier(SVC(), n_generated=2, random_state=0).fit_path(path)
 models = {"source model": clf.source_estimator_, "adapted model": clf}
 
 # %%
-# An interval of a given width takes this many rows, whatever the accuracy is.
+# The number of rows for an interval of a given width, whatever the accuracy is.
 print(f"rows for an interval of plus or minus 10 points: {rows_to_label(0.10)}")
 print(f"rows for an interval of plus or minus 5 points:  {rows_to_label(0.05)}")
 
 # %%
-# Label more and more random rows of the target, and count. The interval of Clopper and Pearson holds the truth with
-# a probability of at least 95 %.
+# Label more and more random rows of the target. The Clopper-Pearson interval contains the true accuracy with a
+# probability of at least 95 %.
 order = np.random.default_rng(0).permutation(len(pool.labels))
 counts = (10, 20, 50, 100, 200, 400)
 figure, axes = plt.subplots(figsize=(4.6, 3.6), layout="constrained")

@@ -2,12 +2,13 @@
 How many domains to generate
 ============================
 
-More generated domains make smaller steps, but each one also repeats the mistakes of the model before it. The number
-can be chosen without target labels: the plans carry labels to the target, and the models are compared with these.
+How many domains should GOAT generate? More domains make smaller steps, but each step also repeats the mistakes of the
+previous model. The number can be chosen without target labels: transport plans carry labels of the source to the
+target, and the models are compared with these.
 """
 
 # %%
-# Two groups of points. They move by more than their distance from the boundary, at once.
+# Two groups of points that move by more than their distance from the decision boundary, in one step.
 from textwrap import fill
 
 import matplotlib.pyplot as plt
@@ -20,7 +21,7 @@ path = moving_gaussians((0, 2.5), seed=0)
 fresh = moving_gaussians((0, 2.5), split="held_out", seed=0).target
 
 # %%
-# Every number once, with the true accuracy on new target points. This needs labels, and is here to compare.
+# Each number of domains, with the true accuracy on new target points. This needs labels and is shown for comparison.
 numbers = [0, 1, 2, 3, 4]
 truth = []
 for n_generated in numbers:
@@ -35,7 +36,7 @@ print(fill(auto.choice_.sentence, 72))
 print(f"accuracy of the chosen one: {auto.score(fresh.samples, fresh.labels):.1%}")
 
 # %%
-# The score is an agreement with carried labels, not an accuracy. What matters is that both rise together.
+# The score is the agreement with carried labels, not an accuracy. What matters is that both rise together.
 scores = [auto.choice_.scores[n_generated] for n_generated in numbers]
 figure, axes = plt.subplots(figsize=(4.6, 3.4), layout="constrained")
 axes.plot(numbers, truth, "o-", label="true accuracy")

@@ -2,12 +2,13 @@
 What cannot be known without labels
 ===================================
 
-Three groups on a ring turn by 80 degrees. Point by point this looks like a turn back by 40 degrees, which is the
-smaller move. No method can tell the two apart without a label or a snapshot between.
+Are there shifts that no method can follow without labels? Three groups on a ring turn by 80 degrees. The points look
+the same after a turn back by 40 degrees, which is the smaller move. No method can tell the two apart without a label
+or a snapshot between.
 """
 
 # %%
-# Three groups at equal distances. ``turned`` draws them at an angle.
+# Three groups at equal distances on a ring. ``turned`` draws them at a given angle.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -25,8 +26,8 @@ def turned(degrees: float, seed: int) -> Domain:
 
 
 # %%
-# Once at one jump, once with three snapshots on the way. The estimate of the old model's accuracy is made without
-# labels; the true numbers use them.
+# One path has a single jump, the other has three snapshots on the way. The accuracy of the old model is estimated
+# without labels; the true accuracies use them.
 paths = {
     "one jump": DomainSequence([turned(0, 0), turned(80, 4)]),
     "with snapshots": DomainSequence([turned(angle, seed) for seed, angle in enumerate((0, 20, 40, 60, 80))]),
@@ -42,7 +43,7 @@ for name, path in paths.items():
     print(f"adapted model true {np.mean(adapted[name] == target.labels):.2f}")
 
 # %%
-# The target, coloured by what is true and by what the adapted models say.
+# The target, coloured by the true classes and by the predictions of the adapted models.
 panels_of = {"true classes": target.labels, **{f"adapted, {name}": said for name, said in adapted.items()}}
 figure, panels = plt.subplots(3, 1, figsize=(3.6, 9), layout="constrained", sharex=True)
 for axes, (name, labels) in zip(panels, panels_of.items(), strict=True):

@@ -108,6 +108,28 @@ def test_an_unknown_path_is_one_line_and_leaves_nothing(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["events.parquet", "events.csv"])
+def test_a_made_up_table_for_the_other_commands(tmp_path, name):
+    result = gradapt("demo", "--table", name, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    check = result.stdout.splitlines()[1].removeprefix("next: gradapt ").split()
+    checked = gradapt(*check, cwd=tmp_path)
+    assert checked.returncode == 0, checked.stderr
+    assert "diagnosis: features move by themselves" in checked.stdout
+    # A file that is there may be somebody's own.
+    again = gradapt("demo", "--table", name, cwd=tmp_path)
+    assert again.returncode == 1
+    assert again.stderr == f"gradapt: '{name}' is there already; name a new file\n"
+
+
+def test_a_made_up_table_needs_an_ending(tmp_path):
+    result = gradapt("demo", "--table", "events.xls", cwd=tmp_path)
+    assert result.returncode == 2
+    assert "must end with .parquet or .csv, got 'events.xls'" in result.stderr
+
+
 def test_both_modules_run_the_command_line():
     for module in ("gradapt", "gradapt.cli"):
         result = subprocess.run([sys.executable, "-m", module, "--version"], capture_output=True, text=True)

@@ -10,15 +10,18 @@ from sklearn.linear_model import LogisticRegression
 
 from gradapt.domains import Domain, DomainSequence
 from gradapt.learners import as_learner
+from gradapt.methods import OwnScale
 from gradapt.trust.diagnosis import (
     Drift,
     FeatureShift,
+    aligned_overlap,
     alignment_objection,
     diagnose_drift,
     feature_shifts,
     fit_proportions,
     raw_overlap,
 )
+from gradapt.trust.diagnosis.alignment_fit import without_ties
 from gradapt.trust.diagnosis.two_sample import chance_of
 from gradapt.trust.overlap import Overlap
 
@@ -121,6 +124,26 @@ def test_proportions_that_leave_much_unexplained_are_refused(rng):
 def test_when_an_alignment_is_allowed(before, after, words):
     found = alignment_objection(*(Overlap(auc, auc - 0.02, min(auc + 0.02, 1.0), 2_000) for auc in (before, after)))
     assert found is None if words is None else words in found
+
+
+def test_whole_numbers_that_change_their_scale(rng):
+    """Two grids that differ tell rows apart, but are no difference."""
+    y = np.arange(800) % 2
+    old, new = (np.round(size * (rng.normal(20, 4, (2, 800)).T + 8 * y[:, None])) for size in (1.0, 1.5))
+    ends = DomainSequence([Domain(old, y), Domain(new)])
+    on_grids = raw_overlap(OwnScale().aligned(ends)[0])
+    assert on_grids.low > 0.6
+    assert aligned_overlap(OwnScale(), ends).low < 0.5
+    learner = as_learner(LogisticRegression(), np.array([0, 1])).fit(old, y)
+    assert diagnose_drift(learner, ends).kind is Drift.SCALES
+
+
+def test_spreading_ties_keeps_order_flags_and_single_values(rng):
+    rows = np.column_stack([rng.normal(size=200), rng.poisson(30, 200), np.arange(200) % 2])
+    spread = without_ties(rows, rng)
+    assert np.array_equal(spread[:, [0, 2]], rows[:, [0, 2]])
+    assert len(np.unique(spread[:, 1])) == 200
+    assert np.all(np.diff(rows[np.argsort(spread[:, 1]), 1]) >= 0)
 
 
 def test_a_feature_in_words():

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gradapt.cli.bars import counted
-from gradapt.cli.parsing import Fail, at_least
-from gradapt.cli.text import text_table
+from gradapt.cli.parsing import Fail, at_least, need_tables, output_path
+from gradapt.cli.text import printable, text_table
+from gradapt.errors import InputError
 from gradapt.extras import need
 
 if TYPE_CHECKING:
@@ -20,7 +21,11 @@ __all__ = ["HELP", "declare", "run"]
 HELP = """Adapt classifiers to digits and moons that turn, and compare methods; needs no data.
 
 The classifier has labels for the source only. Every method sees the same unlabelled snapshots; accuracies are on
-held-out target samples. Takes about half a minute."""
+held-out target samples. Takes about half a minute. With --table only a made-up table is written, to try the other
+commands on."""
+
+# Months of the made-up table for which labels are known: until this one.
+_LABELLED_UNTIL = "2025-03"
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -35,10 +40,18 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--out", "-o", type=Path, default=Path("demo"), help="folder for the picture and the numbers [%(default)s]"
     )
     parser.add_argument("--json", action="store_true", dest="as_json", help="print the result as JSON, not as tables")
+    parser.add_argument(
+        "--table",
+        type=output_path,
+        metavar="FILE",
+        help="write a made-up drifting table to this new .parquet or .csv file, and nothing else",
+    )
 
 
 def run(chosen: argparse.Namespace, fail: Fail) -> int:
     """Run the demonstration, draw it and print it."""
+    if chosen.table is not None:
+        return _write_table(chosen.table, fail)
     if chosen.seeds > 100:
         fail(f"argument --seeds: must be at most 100, got {chosen.seeds}")
     need("matplotlib", "tables", "the picture of gradapt demo")
@@ -62,6 +75,29 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
         print(json.dumps(summary, indent=2))
     else:
         _print_tables(summary, picture)
+    return 0
+
+
+def _write_table(target: Path, fail: Fail) -> int:
+    """Write a table to try the other commands on; one that is there is somebody's own."""
+    if target.suffix not in (".parquet", ".csv"):
+        fail(f"argument --table: must end with .parquet or .csv, got {str(target)!r}")
+    if target.exists():
+        raise InputError(f"{str(target)!r} is there already; name a new file")
+    need_tables("demo --table")
+    import pandas as pd
+
+    from gradapt.datasets.toy import drifting_events
+    from gradapt.files import atomic_file
+    from gradapt.tables.spool import write_frames
+
+    events = pd.DataFrame(drifting_events())
+    events["churned"] = events["churned"].where(events["month"] <= _LABELLED_UNTIL)
+    with atomic_file(target) as file:
+        write_frames([events], file, csv=target.suffix == ".csv")
+    print(printable(f"{len(events)} rows, with labels until {_LABELLED_UNTIL}: {target}"))
+    for command, more in (("check", ""), ("adapt", " -o run")):
+        print(printable(f"next: gradapt {command} {target} --label churned --order month{more}"))
     return 0
 
 

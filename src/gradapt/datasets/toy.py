@@ -1,8 +1,9 @@
-"""Small paths that need no download: rotated digits, rotating moons, moving Gaussians."""
+"""Small data that need no download: rotated digits, rotating moons, moving Gaussians, a drifting table."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +12,7 @@ from gradapt.domains import Domain, DomainSequence
 from gradapt.errors import InputError
 from gradapt.seeds import derive_seed
 
-__all__ = ["moving_gaussians", "rotated_digits", "rotating_moons"]
+__all__ = ["drifting_events", "moving_gaussians", "rotated_digits", "rotating_moons"]
 
 # The digits fill their 8 x 8 frame; a margin keeps their corners inside when they turn.
 DIGIT_MARGIN = 2
@@ -85,6 +86,37 @@ def moving_gaussians(
         points[:, 0] += 3.0 * labels + shift
         domains.append(Domain(points, labels=labels, name=f"{shift:g}"))
     return DomainSequence(domains)
+
+
+def drifting_events(n_rows: int = 3000, *, seed: int = 0) -> dict[str, NDArray[Any]]:
+    """Columns of a made-up table of customers: who leaves, in a year in which prices rise and more people call.
+
+    ``bill`` and ``calls`` are higher for those who leave, and both move with ``month``; ``minutes`` and ``plan`` do
+    not move. ``churned`` is known for every row: a table of your own would have it for the first months alone.
+
+    Parameters
+    ----------
+    n_rows : int
+    seed : int
+
+    >>> events = drifting_events(4)
+    >>> [str(value) for value in events["month"]], sorted(events)
+    (['2025-01', '2025-04', '2025-07', '2025-10'], ['bill', 'calls', 'churned', 'minutes', 'month', 'plan'])
+    """
+    if n_rows < 1:
+        raise InputError(f"n_rows must be at least 1, got {n_rows!r}")
+    rng = np.random.default_rng(derive_seed(seed, "events"))
+    passed = np.arange(n_rows) / n_rows
+    leaves = rng.random(n_rows) < 0.3
+    bill = (rng.normal(40, 6, n_rows) + 14 * leaves) * (1 + 0.4 * passed)
+    return {
+        "month": np.array([f"2025-{1 + int(12 * share):02d}" for share in passed]),
+        "bill": bill.round(2),
+        "calls": rng.poisson(1.5 + 2.5 * leaves + passed),
+        "minutes": rng.normal(300, 60, n_rows).round(),
+        "plan": np.where(rng.random(n_rows) < 0.6, "basic", "plus"),
+        "churned": np.where(leaves, "yes", "no"),
+    }
 
 
 def _split_rows(n: int, split: str, seed: int) -> NDArray[np.int64]:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gradapt.domains import DomainSequence
 from gradapt.methods import Alignment
+from gradapt.methods.alignment import dense_matrix
+from gradapt.methods.feature_maps import measured_columns
+from gradapt.seeds import derive_seed
 from gradapt.trust.diagnosis.findings import explained
 from gradapt.trust.overlap import Overlap, overlap
 
-__all__ = ["aligned_overlap", "alignment_objection", "raw_overlap"]
+__all__ = ["aligned_overlap", "alignment_objection", "raw_overlap", "without_ties"]
 
 # Where rows overlap as they are, an alignment must remove at least this part of what tells them apart.
 LEAST_EXPLAINED = 0.75
@@ -20,8 +26,37 @@ def raw_overlap(sequence: DomainSequence, seed: int = 0) -> Overlap:
 
 
 def aligned_overlap(alignment: Alignment, sequence: DomainSequence, seed: int = 0) -> Overlap:
-    """Of source and target where the alignment puts them."""
-    return raw_overlap(alignment.aligned(sequence.ends())[0], seed)
+    """Of source and target where the alignment puts them.
+
+    Counts and rounded numbers lie on a grid. Windows that are mapped by themselves lie on different grids, and a
+    classifier would tell their rows apart by nothing else: so tied values are spread out first.
+    """
+    ends = sequence.ends()
+    source, target = dense_matrix(ends.source), dense_matrix(ends.target)
+    spread = without_ties(np.concatenate([source, target]), np.random.default_rng(derive_seed(seed, "ties")))
+    parts = np.split(spread, [len(source)])
+    windows = DomainSequence(domain.with_samples(own) for domain, own in zip(ends, parts, strict=True))
+    return raw_overlap(alignment.aligned(windows)[0], seed)
+
+
+def without_ties(rows: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+    """Each value that occurs several times, drawn evenly from half way to the values beside it; flags stay.
+
+    >>> rows = np.repeat(np.arange(12.0), 3)[:, None]
+    >>> spread = without_ties(rows, np.random.default_rng(0))
+    >>> len(np.unique(spread)), np.array_equal(spread.round(), rows)
+    (36, True)
+    """
+    rows = rows.copy()
+    for column in np.flatnonzero(measured_columns(rows)):
+        values, place, counts = np.unique(rows[:, column], return_inverse=True, return_counts=True)
+        gaps = np.diff(values) / 2.0
+        # The outermost values are as wide outside as inside.
+        below, above = np.append(gaps[:1], gaps), np.append(gaps, gaps[-1:])
+        tied = counts[place] > 1
+        own = place[tied]
+        rows[tied, column] += rng.random(len(own)) * (below + above)[own] - below[own]
+    return rows
 
 
 def alignment_objection(before: Overlap, after: Overlap) -> str | None:
