@@ -1,6 +1,9 @@
 """Pages of the site: their code runs, their links lead somewhere, and every page is in the table of contents."""
 
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -15,9 +18,19 @@ def blocks(page):
     return re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL)
 
 
+def commands(page):
+    """Lines of the shell blocks that work on the made-up table, where the page begins with writing it."""
+    shell = "".join(re.findall(r"```sh\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL))
+    lines = [line for line in shell.splitlines() if line.startswith("gradapt ") and "events.parquet" in line]
+    return lines if "gradapt demo --table events.parquet" in lines else []
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in GUIDES if blocks(page)], ids=lambda page: page.stem)
-def test_the_code_of_a_guide_runs_and_prints(page, capsys):
+def test_the_code_of_a_guide_runs_and_prints(page, capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for command in commands(page):
+        subprocess.run([sys.executable, "-m", *shlex.split(command)], check=True, capture_output=True)
     for block in blocks(page):
         exec(compile(block, str(page), "exec"), {"__name__": "guide"})
         assert capsys.readouterr().out

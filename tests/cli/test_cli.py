@@ -51,6 +51,7 @@ def test_help_needs_the_standard_library_alone(run_without, command):
         (["predict", "RUN", "t.csv", "-o", "p.csv"], "gradapt predict needs pandas"),
         (["report", "RUN"], "gradapt report needs pandas"),
         (["demo"], "the picture of gradapt demo needs matplotlib"),
+        (["demo", "--table", "t.csv"], "gradapt demo --table needs pandas"),
     ],
 )
 def test_a_missing_extra_is_one_line_that_names_it(run_without, tmp_path, monkeypatch, arguments, what):
