@@ -1,6 +1,6 @@
 """Which remedy is best? Asked of a few labelled rows: those that `gradapt label` chooses against random ones.
 
-    GRADAPT_DATA=... python benchmarks/few_labels.py [--budget 50] [--seeds 0 1] [--models logistic]
+    GRADAPT_DATA=... python benchmarks/few_labels.py [--budget 50] [--seeds 0 1] [--json results/few_labels.json]
 
 The old model and every remedy predict the held-out rows of the last window (`benchmarks/remedies.py`). A budget of them
 is labelled, the candidate with the highest (weighted) accuracy on these is taken, and what it loses to the best one on
@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import argparse
 from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-import pandas as pd
+from records import write_record
 from remedies import MODELS, TABLES, source_model, split
 
 from gradapt.errors import InputError
@@ -34,7 +36,24 @@ def regrets(right: np.ndarray, votes: dict[str, np.ndarray], budget: int) -> tup
         lost[seed, 0] = best - accuracy[int(np.argmax(weights @ right[rows]))]
         lost[seed, 1] = best - accuracy[int(np.argmax(right[random].mean(axis=0)))]
     found = (lost < 1e-9).mean(axis=0)
-    return 100 * lost[:, 0].mean(), 100 * lost[:, 1].mean(), 100 * found[0], 100 * found[1]
+    values = (*lost.mean(axis=0), *found)
+    return float(100 * values[0]), float(100 * values[1]), float(100 * values[2]), float(100 * values[3])
+
+
+def asked(name: str, seed: int, word: str, budget: int) -> dict[str, Any]:
+    """The old model and every remedy on one split of a table, and what few labels say of them."""
+    found = split(name, seed)
+    learner = source_model(word, found.sequence, seed)
+    models = {"old": learner}
+    for remedy, method in table_remedies(seed=seed).items():
+        with suppress(InputError):  # one that does not fit has no say
+            models[remedy] = method.adapt(learner, found.sequence).learner
+    votes = {key: model.logits(found.held).argmax(axis=1) for key, model in models.items()}
+    names = learner.classes.astype(str)
+    right = np.column_stack([names[own] == found.truth for own in votes.values()]).astype(float)
+    columns = ("regret", "regret of random", "found", "found by random")
+    values = dict(zip(columns, (round(value, 3) for value in regrets(right, votes, budget)), strict=True))
+    return {"table": name, "seed": seed, "model": word, "candidates": len(models), **values}
 
 
 def main() -> None:
@@ -43,28 +62,16 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1])
     parser.add_argument("--models", nargs="+", choices=MODELS, default=["logistic"])
     parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES))
+    parser.add_argument("--json", type=Path, dest="target", help="write every split to this file")
     chosen = parser.parse_args()
     rows = []
     for name in chosen.tables:
         for seed in chosen.seeds:
-            found = split(name, seed)
             for word in chosen.models:
-                learner = source_model(word, found.sequence, seed)
-                models = {"old": learner}
-                for remedy, method in table_remedies(seed=seed).items():
-                    with suppress(InputError):  # one that does not fit has no say
-                        models[remedy] = method.adapt(learner, found.sequence).learner
-                votes = {key: model.logits(found.held).argmax(axis=1) for key, model in models.items()}
-                names = learner.classes.astype(str)
-                right = np.column_stack([names[own] == found.truth for own in votes.values()]).astype(float)
-                asked, random, hit, luck = regrets(right, votes, chosen.budget)
-                rows.append({"table": name, "regret": asked, "random": random, "found": hit, "found by random": luck})
-    mean = pd.DataFrame(rows).groupby("table", sort=False).mean()
-    mean.loc["mean"] = mean.mean()
-    print(f"| table | regret of {chosen.budget} chosen | of random | best found | by random |\n" + "|---" * 5 + "|")
-    for table, row in mean.round(2).iterrows():
-        cells = f"{row.iloc[0]:.2f} | {row.iloc[1]:.2f} | {row.iloc[2]:.0f} % | {row.iloc[3]:.0f} %"
-        print(f"| {table} | {cells} |")
+                rows.append(asked(name, seed, word, chosen.budget))
+                print(rows[-1], flush=True)
+    if chosen.target is not None:
+        write_record(chosen.target, rows, chosen.seeds, budget=chosen.budget, draws=N_DRAWS)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,9 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from records import about
+
+from gradapt.files import write_json
 
 BATCH = 500_000
 FILE_ROWS = 5_000_000
@@ -105,7 +108,7 @@ def measure(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     found: dict[str, Any] = {
         "rows": options.rows, "columns": options.columns, "gib_of_parquet": round(size / 2**30, 2), "cores": CORES,
         "model": options.model, "jobs": options.jobs, "machine": platform.processor() or platform.machine(),
-        "duckdb": duckdb.__version__, "load_average_before": round(os.getloadavg()[0], 1),
+        "duckdb": duckdb.__version__, "load_average_before": round(os.getloadavg()[0], 1), "about": about([0]),
     }  # fmt: skip
     print(f"{options.rows:,} rows x {options.columns} columns, {found['gib_of_parquet']} GiB of Parquet, {CORES} cores")
     reading, _, read_peak = timed(["-c", DUCKDB, "big", str(options.columns - 1)], folder)
@@ -146,7 +149,7 @@ def main() -> None:
     if options.json is not None:
         known = json.loads(options.json.read_text()) if options.json.exists() else []
         others = [own for own in known if (own["rows"], own["model"]) != (found["rows"], found["model"])]
-        options.json.write_text(json.dumps(sorted([*others, found], key=lambda own: own["rows"]), indent=1) + "\n")
+        write_json(options.json, sorted([*others, found], key=lambda own: own["rows"]))
 
 
 if __name__ == "__main__":

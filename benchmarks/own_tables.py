@@ -1,6 +1,6 @@
 """Two real tables through `gradapt adapt`, with accuracies that the command itself never sees.
 
-    GRADAPT_DATA=... python benchmarks/own_tables.py [--only electricity]
+    GRADAPT_DATA=... python benchmarks/own_tables.py [--only electricity] [--json results/own_tables.json]
 
 Electricity prices in the order of their rows, eight windows; forest cover in the order of the distance to water, five
 windows. Labels after the first window are removed before the table is handed over. A third of the last window is held
@@ -13,12 +13,13 @@ import argparse
 import os
 import tempfile
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from records import write_record
 
 from gradapt.choice import ChosenGOAT
 from gradapt.domains import ByQuantile
@@ -92,59 +93,58 @@ def accuracy(result: Result, which: str, case: Case) -> float:
     return float((predicted == case.held[case.settings.label].to_numpy()).mean())
 
 
-def row(case: Case, say: Callable[[str], None]) -> list[str]:
+def percent(share: float) -> float:
+    return round(100 * share, 2)
+
+
+def row(case: Case) -> dict[str, Any]:
+    """Accuracies on the held-out rows, in percent, and what the commands say."""
     table = open_table([case.path])
     started = time.process_time()
     goat = adapt_table(table, replace(case.settings, method=ChosenGOAT()))
     seconds = time.process_time() - started
     auto = adapt_table(table, case.settings)
     gst = adapt_table(table, replace(case.settings, method=GradualSelfTraining(freeze_encoder=True)))
-    kept = accuracy(goat, goat.kept, case)
-    say(f"{case.name}: {goat.decision.verdict}\n  kept: {goat.kept}; {goat.decision.sentence}")
-    say(
-        "  accuracy of GOAT's model after each window is estimated at "
-        + ", ".join(f"{domain.after.value:.3f}" for domain in goat.decision.along)
-    )
-    return [
-        case.name,
-        f"{100 * accuracy(goat, 'source', case):.1f} %",
-        f"{100 * accuracy(gst, 'adapted', case):.1f} %",
-        f"{100 * accuracy(goat, 'adapted', case):.1f} % ({goat.n_generated} generated)",
-        " / ".join(f"{100 * e.value:.1f}" for e in (goat.decision.before, goat.decision.after) if e is not None) + " %",
-        goat.decision.verdict.advice.value,
-        f"{goat.kept}: {100 * kept:.1f} %",
-        f"{auto.choice.best}: {100 * accuracy(auto, auto.kept, case):.1f} %",
-        f"{seconds:.0f} s",
-    ]
+    forced = adapt_table(table, replace(case.settings, n_generated=8))
+    decision = goat.decision
+    return {
+        "table": case.name,
+        "command": case.command,
+        "source": percent(accuracy(goat, "source", case)),
+        "self-training": percent(accuracy(gst, "adapted", case)),
+        "GOAT": percent(accuracy(goat, "adapted", case)),
+        "generated": goat.n_generated,
+        "GOAT, 8 generated": percent(accuracy(forced, "adapted", case)),
+        "estimate of the old": percent(decision.before.value),
+        "estimate of GOAT": None if decision.after is None else percent(decision.after.value),
+        "estimable": decision.before.estimable,
+        "advice": decision.verdict.advice.value,
+        "reason": str(decision.verdict),
+        "gate kept": goat.kept,
+        "gate": percent(accuracy(goat, goat.kept, case)),
+        "sentence": decision.sentence,
+        "auto chose": str(auto.choice.best),
+        "auto": percent(accuracy(auto, auto.kept, case)),
+        "processor seconds of GOAT": round(seconds, 1),
+    }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--only", choices=("electricity", "cover"))
-    wanted = parser.parse_args().only
+    parser.add_argument("--json", type=Path, dest="target", help="write both rows to this file")
+    asked = parser.parse_args()
     data = Path(os.environ.get("GRADAPT_DATA", ""))
     if not (data / "elec2").is_dir():
         raise SystemExit("GRADAPT_DATA must name the folder that holds elec2/ and covtype/")
-    head = [
-        "table",
-        "source only",
-        "GST",
-        "GOAT",
-        "estimated old / GOAT",
-        "check",
-        "gate kept",
-        "auto",
-        "processor time",
-    ]
-    print("| " + " | ".join(head) + " |\n|" + "---|" * len(head))
-    notes: list[str] = []
+    rows = []
     with tempfile.TemporaryDirectory() as folder:
         for make in (electricity, forest_cover):
-            if wanted in (None, "electricity" if make is electricity else "cover"):
-                case = make(data, Path(folder))
-                print("| " + " | ".join(row(case, notes.append)) + " |", flush=True)
-                notes.append(f"  {case.command}")
-    print("\n" + "\n".join(notes))
+            if asked.only in (None, "electricity" if make is electricity else "cover"):
+                rows.append(row(make(data, Path(folder))))
+                print(rows[-1], flush=True)
+    if asked.target is not None:
+        write_record(asked.target, rows, [Settings.seed], held_out="every third row of the last window")
 
 
 if __name__ == "__main__":

@@ -251,7 +251,7 @@ def main() -> None:
     for row in runs(chosen.tables, chosen.models, chosen.seeds, done):
         rows.append(row)
         if chosen.csv is not None:
-            pd.DataFrame(rows).to_csv(chosen.csv, index=False)
+            pd.DataFrame(rows).to_csv(chosen.csv, index=False, float_format="%.3f")
     printed(pd.DataFrame(rows))
     if chosen.chart is not None:
         chart(pd.DataFrame(rows), chosen.chart)

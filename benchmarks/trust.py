@@ -1,7 +1,7 @@
-"""Tables of `docs/trust.md`: verdicts over 20 seeds, and accuracy estimates against the truth.
+"""Tables of `docs/trust_measured.md`: verdicts over 20 seeds, and accuracy estimates against the truth.
 
-    python benchmarks/trust.py verdicts [--seeds 20]
-    python benchmarks/trust.py accuracy [--seeds 3] [--first-seed 0]
+    python benchmarks/trust.py verdicts [--seeds 20] [--json results/trust-verdicts.json]
+    python benchmarks/trust.py accuracy [--seeds 3] [--first-seed 0] [--json results/trust-accuracy.json]
     python benchmarks/trust.py calibration [--seeds 200] [--results results]
     python benchmarks/trust.py bounds [--seeds 5]
     python benchmarks/trust.py pictures
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from records import write_record
 
 from gradapt.domains import Domain, DomainSequence
 
@@ -69,36 +70,37 @@ def scenes() -> dict[str, tuple[Any, set[str]]]:
 
     labels, generate, no = "get labels here", "generate domains between these two", "do not adapt"
     return {
-        "dialing ratios": (dialed_digits, {no, labels}),
-        "steps of 5 degrees": (lambda seed: rotated_digits(tuple(range(0, 61, 5)), seed=seed), {"adapt"}),
-        "one jump of 60 degrees": (lambda seed: rotated_digits((0, 60), seed=seed), {generate, labels}),
-        "growing share turned": (mixed_digits, {no, labels}),
-        "steps of 20 degrees": (lambda seed: rotated_digits((0, 20, 40, 60), seed=seed), {generate, labels}),
-        "no shift": (lambda seed: rotated_digits((0, 0), seed=seed), {no}),
+        'class proportions jump, classes stay ("dialing ratios")': (dialed_digits, {no, labels}),
+        "digits turned to 60 degrees in steps of 5": (
+            lambda seed: rotated_digits(tuple(range(0, 61, 5)), seed=seed),
+            {"adapt"},
+        ),
+        "digits turned by 60 degrees at once": (lambda seed: rotated_digits((0, 60), seed=seed), {generate, labels}),
+        "a growing share of the digits turned by 60 degrees": (mixed_digits, {no, labels}),
+        "digits turned to 60 degrees in steps of 20": (
+            lambda seed: rotated_digits((0, 20, 40, 60), seed=seed),
+            {generate, labels},
+        ),
+        "the same digits twice": (lambda seed: rotated_digits((0, 0), seed=seed), {no}),
     }
 
 
-def verdicts(n_seeds: int, first: int = 0) -> dict[str, Any]:
-    """Count the verdicts on each scene."""
+def verdicts(n_seeds: int, first: int = 0) -> list[dict[str, Any]]:
+    """The verdict on each scene, for every seed and two models."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.svm import SVC
 
     from gradapt.trust import check
 
-    table: dict[str, Any] = {}
+    rows = []
     for model in (SVC(), LogisticRegression(max_iter=200)):
         for name, (make, right) in scenes().items():
-            started = time.perf_counter()
-            found = collections.Counter(
-                check(make(s), model, seed=s).advice.value for s in range(first, first + n_seeds)
-            )
-            n_right = sum(count for advice, count in found.items() if advice in right)
-            row = f"{type(model).__name__}, {name}"
-            table[row] = {"right": n_right, "of": n_seeds, **found}
-            print(
-                f"{row}: {n_right} of {n_seeds} right, {dict(found)}, {time.perf_counter() - started:.0f} s", flush=True
-            )
-    return table
+            for seed in range(first, first + n_seeds):
+                advice = check(make(seed), model, seed=seed).advice.value
+                about = {"model": type(model).__name__, "path": name, "right advice": ", ".join(sorted(right))}
+                rows.append({**about, "seed": seed, "advice": advice, "right": advice in right})
+                print(rows[-1], flush=True)
+    return rows
 
 
 def paths(seed: int) -> list[tuple[str, DomainSequence, Any]]:
@@ -124,83 +126,55 @@ def paths(seed: int) -> list[tuple[str, DomainSequence, Any]]:
     return found
 
 
-def accuracy(n_seeds: int, first: int = 0) -> dict[str, Any]:
-    """Estimates against the truth on every domain after the source, before and after adaptation."""
+def accuracy(n_seeds: int, first: int = 0) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Estimates against the truth on every domain after the source, before and after adaptation; and the gate."""
     import warnings
 
     from sklearn.exceptions import ConvergenceWarning
 
-    from gradapt.trust import Agreement, CarriedAgreement, CarriedOrAgreement, PathView, ThresholdedConfidence, assess
+    from gradapt.trust import PathView, assess
 
     warnings.simplefilter("ignore", ConvergenceWarning)
+    rows: list[dict[str, Any]] = []
+    gate = []
+    for seed in range(first, first + n_seeds):
+        for name, sequence, model in paths(seed):
+            view = PathView.of(sequence, model, seed)
+            found = estimates(view, sequence)
+            rows += [{"path": name, "seed": seed, **row} for row in found]
+            last = len(sequence) - 1
+            decision = assess(view, view.learner, view.students[last])
+            source, adapted = (row["truth"] for row in found if row["domain"] == last)
+            by_estimates = source if decision.after.value < decision.before.value else adapted
+            kept = source if decision.keep_source else adapted
+            about = {"path": name, "seed": seed, "source": source, "adapted": adapted}
+            gate.append({**about, "by estimates": by_estimates, "kept": kept, "decision": decision.sentence})
+            print(gate[-1], flush=True)
+    return rows, gate
+
+
+def estimates(view: Any, sequence: DomainSequence) -> list[dict[str, Any]]:
+    """Every estimator on every domain after the source: what it misses, in points, and whether its interval holds."""
+    from gradapt.trust import Agreement, CarriedAgreement, CarriedOrAgreement, ThresholdedConfidence
+
     estimators = {
         "confidence": ThresholdedConfidence(),
         "agreement": Agreement(),
         "carried": CarriedAgreement(),
         "carried or agreement": CarriedOrAgreement(),
     }
-    misses: dict[tuple[str, str, bool], list[tuple[float, bool]]] = collections.defaultdict(list)
-    gate: dict[str, list[tuple[float, float, float, float]]] = collections.defaultdict(list)
-    for seed in range(first, first + n_seeds):
-        for name, sequence, model in paths(seed):
-            view = PathView.of(sequence, model, seed)
-            learners = view.students
-            prepared = {key: estimator.prepare(view) for key, estimator in estimators.items()}
-            for number in range(1, len(sequence)):
-                truth = {}
-                for adapted, learner in ((False, view.learner), (True, learners[number])):
-                    predicted = view.learner.classes[learner.logits(sequence[number].samples).argmax(axis=1)]
-                    truth[adapted] = float(np.mean(predicted == sequence[number].labels))
-                    for key, estimator in prepared.items():
-                        guess = estimator.estimate(learner, number, adapted=adapted)
-                        inside = guess.low <= truth[adapted] <= guess.high
-                        misses[name, key, adapted].append((abs(guess.value - truth[adapted]), inside))
-            last = len(sequence) - 1
-            decision = assess(view, view.learner, learners[last])
-            before, after = decision.before.value, decision.after.value
-            by_estimates = truth[False] if after < before else truth[True]
-            kept = truth[not decision.keep_source]
-            gate[name].append((truth[False], truth[True], by_estimates, kept))
-            print(
-                f"seed {seed}, {name}: target {truth[False]:.3f} ({before:.3f}) -> {truth[True]:.3f} ({after:.3f}); "
-                f"{decision.verdict.advice.value}; {decision.sentence}",
-                flush=True,
-            )
-    return _accuracy_table(misses, gate, list(estimators))
-
-
-def _accuracy_table(misses: Any, gate: Any, keys: list[str]) -> dict[str, Any]:
-    names = list(dict.fromkeys(name for name, _, _ in misses))
-    rows: dict[str, Any] = {}
-    for name in [*names, "all domains"]:
-        row = {}
-        for key in keys:
-            for adapted in (False, True):
-                own = [
-                    m
-                    for (n, k, a), v in misses.items()
-                    for m in v
-                    if k == key and a == adapted and name in (n, "all domains")
-                ]
-                own = own or [m for (n, k, a), v in misses.items() for m in v if k == key and a == adapted]
-                miss, inside = np.mean([m for m, _ in own]), np.mean([i for _, i in own])
-                row[f"{key} {'after' if adapted else 'before'}"] = [
-                    round(100 * float(miss), 1),
-                    round(100 * float(inside)),
-                ]
-        rows[name] = row
-        print(name, row)
-    everything = [m for (_, k, _), v in misses.items() for m, _ in v if k == "carried or agreement"]
-    print(
-        f"carried or agreement, before and after, all {len(everything)} estimates: "
-        f"{100 * np.mean(everything):.2f} points"
-    )
-    for name, values in gate.items():
-        before, after, by_estimates, kept = 100 * np.mean(values, axis=0)
-        print(
-            f"gate on {name}: source {before:.1f}, adapted {after:.1f}, "
-            f"kept by the estimates alone {by_estimates:.1f}, by the whole decision {kept:.1f}"
-        )
+    prepared = {key: estimator.prepare(view) for key, estimator in estimators.items()}
+    rows = []
+    for number in range(1, len(sequence)):
+        for adapted, learner in ((False, view.learner), (True, view.students[number])):
+            predicted = view.learner.classes[learner.logits(sequence[number].samples).argmax(axis=1)]
+            truth = float(np.mean(predicted == sequence[number].labels))
+            row = {"domain": number, "adapted": adapted, "truth": round(100 * truth, 2)}
+            for key, estimator in prepared.items():
+                guess = estimator.estimate(learner, number, adapted=adapted)
+                row |= {key: round(100 * abs(guess.value - truth), 2)}
+                row |= {f"{key}: inside": guess.low <= truth <= guess.high, f"{key}: refused": not guess.estimable}
+            rows.append(row)
     return rows
 
 
@@ -471,12 +445,24 @@ def main() -> None:
             known.write_text(json.dumps(result, indent=2) + "\n")
             (folder / "trust-calibration.md").write_text(calibration_text(result))
     else:
-        make, seeds = (verdicts, 20) if arguments.table == "verdicts" else (accuracy, 3)
-        result = make(arguments.seeds or seeds, arguments.first_seed)
+        return recorded(arguments)
     if arguments.target:
         with open(arguments.target, "w") as file:
             json.dump(result, file, indent=2)
     sys.stdout.flush()
+
+
+def recorded(arguments: argparse.Namespace) -> None:
+    """Verdicts or estimates of accuracy, into a file where one is named."""
+    n_seeds = arguments.seeds or (20 if arguments.table == "verdicts" else 3)
+    others: dict[str, Any] = {}
+    if arguments.table == "verdicts":
+        rows = verdicts(n_seeds, arguments.first_seed)
+    else:
+        rows, others["gate"] = accuracy(n_seeds, arguments.first_seed)
+    if arguments.target:
+        seeds = range(arguments.first_seed, arguments.first_seed + n_seeds)
+        write_record(Path(arguments.target), rows, seeds, **others)
 
 
 if __name__ == "__main__":

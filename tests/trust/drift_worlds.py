@@ -1,6 +1,6 @@
 """Made-up drifts whose kind is known, and how often the diagnosis names it.
 
-    python tests/trust/drift_worlds.py [--seeds 20] [--windows 2 5 20]
+    python tests/trust/drift_worlds.py [--seeds 20] [--first 0] [--windows 2 5 20] [--json results/drift_worlds.json]
 
 Three measurements and a flag; two classes that overlap a little. The windows between source and target lie on the way.
 """
@@ -8,7 +8,11 @@ Three measurements and a flag; two classes that overlap a little. The windows be
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
+from runpy import run_path
+from typing import Any
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -87,19 +91,31 @@ def diagnosed(world: World, seed: int, n_windows: int = 2):
     return diagnose_drift(learner, sequence, seed=seed)
 
 
+def named(name: str, n_windows: int, seeds: range) -> dict[str, Any]:
+    """How often the diagnosis names the kind of drift of a world, and what it says."""
+    world, truth = WORLDS[name]
+    kinds = [diagnosed(world, seed, n_windows).kind for seed in seeds]
+    called = ", ".join(f"{word} {n}" for word, n in Counter(kind.value for kind in kinds).most_common())
+    return {"drift": name, "windows": n_windows, "right": kinds.count(truth), "of": len(kinds), "called": called}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--windows", type=int, nargs="+", default=[2, 5, 20])
+    parser.add_argument("--json", type=Path, dest="target", help="write the table to this file")
     chosen = parser.parse_args()
-    print("| world | windows | right | called |\n|---|---|---|---|")
-    for name, (world, truth) in WORLDS.items():
+    seeds = range(chosen.first, chosen.first + chosen.seeds)
+    rows = []
+    for name in WORLDS:
         for n_windows in chosen.windows:
-            seeds = range(chosen.first, chosen.first + chosen.seeds)
-            kinds = [diagnosed(world, seed, n_windows).kind for seed in seeds]
-            called = ", ".join(f"{kind.value}: {kinds.count(kind)}" for kind in Drift if kind in kinds)
-            print(f"| {name} | {n_windows} | {100 * kinds.count(truth) / len(kinds):.0f} % | {called} |", flush=True)
+            rows.append(named(name, n_windows, seeds))
+            print(rows[-1], flush=True)
+    if chosen.target is not None:
+        # What writes a record lies with the benchmarks, which are no package.
+        write_record = run_path(str(Path(__file__).parents[2] / "benchmarks" / "records.py"))["write_record"]
+        write_record(chosen.target, rows, seeds)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""How well very different candidates are ranked without labels: the tables of docs/choice.md.
+"""How well very different candidates are ranked without labels: the table of docs/choice.md.
 
-    GRADAPT_DATA=... python tests/choice/ranking.py rotated:45 rotated:45:2 color portraits covtype [--seeds 0,1]
+    GRADAPT_DATA=... python benchmarks/ranking.py [--cases rotated:45:2] [--seeds 100 101] [--json results/ranking.json]
 
 Small samples and a small network. True labels of the target serve to measure what each candidate is worth and nothing
 else. Constants were fixed on seeds 0 to 4.
@@ -9,12 +9,17 @@ else. Constants were fixed on seeds 0 to 4.
 from __future__ import annotations
 
 import argparse
+import json
 import warnings
+from collections.abc import Hashable
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from records import write_record
 
 from gradapt import Domain, DomainSequence, datasets
-from gradapt.choice import GUARDS, Candidate, NeighbourInformation, Runs
+from gradapt.choice import GUARDS, Candidate, Choice, NeighbourInformation, Runs
 from gradapt.choice.chosen import SCORE, conclude
 from gradapt.choice.runs import run_candidates
 from gradapt.learners.torch_classifier import TorchClassifier
@@ -30,11 +35,11 @@ SCALED = Transport(Mapped(SameScale()), certified=False)
 TURNED = Transport(Mapped(Orthogonal(), start=GromovWasserstein(starts=2)), certified=False)
 
 
-def structural(**options):
+def structural(**options: Any) -> Candidate:
     return Candidate.structural(CarriedLabels(TURNED, feature_space=False, direct=True, **options))
 
 
-CANDIDATES = {
+CANDIDATES: dict[Hashable, Candidate] = {
     "source": Candidate(SourceOnly()),
     "gradual self-training": Candidate(GradualSelfTraining(measure_shift=False)),
     "the same, head alone": Candidate(GradualSelfTraining(measure_shift=False, freeze_encoder=True)),
@@ -53,10 +58,23 @@ CANDIDATES = {
     "Deep CORAL": Candidate(BaselineMethod(DeepCoral())),
     "DANN": Candidate(BaselineMethod(DANN())),
 }
-SCORES = {"information": NeighbourInformation(), "information, with the source (the rule)": SCORE}
+SCORES = {
+    "information": NeighbourInformation(),
+    "information, measured": NeighbourInformation(measured=True),
+    "rule": SCORE,
+}
+# The data, for digits the angle of the target, and the number of given domains.
+CASES = {
+    "rotated:45": "Rotated MNIST 45",
+    "rotated:60": "Rotated MNIST 60",
+    "rotated:45:2": "Rotated MNIST 45, 2 given",
+    "color": "Color-Shift MNIST",
+    "portraits": "Portraits",
+    "covtype": "Cover Type",
+}
 
 
-def sequence_of(case, seed, n):
+def sequence_of(case: str, seed: int, n: int) -> DomainSequence:
     """Different samples in every domain."""
     kind, *more = case.split(":")
     rng = np.random.default_rng([seed, 3])
@@ -70,12 +88,12 @@ def sequence_of(case, seed, n):
     return DomainSequence([_flat(domain, rng.permutation(len(domain))[:n]) for domain in whole])
 
 
-def _flat(domain, rows):
+def _flat(domain: Domain, rows: np.ndarray) -> Domain:
     samples = np.asarray(domain.samples)[rows].reshape(len(rows), -1).astype(np.float32)
     return Domain(samples, labels=domain.labels[rows], name=domain.name)
 
 
-def network(seed):
+def network(seed: int) -> TorchClassifier:
     return TorchClassifier(
         lambda shape, n_classes: mlp(shape[0], n_classes, hidden=(128, 64), dropout=0.2),
         encoder="fc1", epochs=25, refit_epochs=15, batch_size=64, optimiser=Adam(1e-3, 1e-4), random_state=seed,
@@ -83,7 +101,7 @@ def network(seed):
     )  # fmt: skip
 
 
-def trial(case, seed, n):
+def trial(case: str, seed: int, n: int) -> tuple[dict[Hashable, float], dict[str, Choice]]:
     """Accuracy of every candidate, and the choice by every score."""
     sequence = sequence_of(case, seed, n)
     source, given = sequence.source, sequence.masked()
@@ -95,39 +113,45 @@ def trial(case, seed, n):
     return accuracy, {name: conclude(runs, score.judge(runs), findings, True) for name, score in SCORES.items()}
 
 
-def ranks(accuracy, choice):
+def ranks(accuracy: dict[Hashable, float], choice: Choice) -> float:
     """Rank correlation of score and accuracy over the candidates that are not struck out."""
     left = [name for name in choice.scores if name not in choice.struck]
     table = [[own[name] for name in left] for own in (choice.scores, accuracy)]
-    return float(np.corrcoef(np.argsort(np.argsort(table, axis=1), axis=1))[0, 1])
+    first, second = np.argsort(np.argsort(table, axis=1), axis=1)
+    return float(np.asarray(np.corrcoef(first, second))[0, 1])
 
 
-def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("cases", nargs="+")
-    parser.add_argument("--seeds", default="0,1,2,3,4")
+def row_of(accuracy: dict[Hashable, float], choices: dict[str, Choice]) -> dict[str, Any]:
+    """What the source model, the best candidate and the one chosen by each score are worth, in percent."""
+    row: dict[str, Any] = {"source": round(accuracy["source"], 2), "best": round(max(accuracy.values()), 2)}
+    for name, choice in choices.items():
+        row |= {name: round(accuracy[choice.best], 2), f"{name}: chosen": choice.best}
+        row |= {f"{name}: rank correlation": round(ranks(accuracy, choice), 3)}
+    row["accuracies"] = {name: round(value, 1) for name, value in accuracy.items()}
+    return row | {"struck": sorted(choices["rule"].struck)}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--cases", nargs="+", default=list(CASES), help="others too: portraits:2 has two given domains")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[100, 101, 102, 103, 104])
     parser.add_argument("--samples", type=int, default=1_000)
+    parser.add_argument("--json", type=Path, dest="target", help="write every run here; none in it is run again")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
+    known = asked.target is not None and asked.target.exists()
+    rows: list[dict[str, Any]] = json.loads(asked.target.read_text())["rows"] if known else []
     for case in asked.cases:
-        found = [trial(case, int(seed), asked.samples) for seed in asked.seeds.split(",")]
-        for name in CANDIDATES:
-            row = [(accuracy[name], choices[next(iter(SCORES))].scores[name]) for accuracy, choices in found]
-            struck = sum(name in choices[next(iter(SCORES))].struck for _, choices in found)
-            shown = " ".join(f"{value:.1f} ({score:.2f})" for value, score in row)
-            print(f"  {name:30s} {np.mean(row, axis=0)[0]:5.1f} | {shown} | struck out {struck}")
-        for rule in SCORES:
-            chosen = [accuracy[choices[rule].best] for accuracy, choices in found]
-            best = [max(accuracy.values()) for accuracy, _ in found]
-            source = [accuracy["source"] for accuracy, _ in found]
-            order = np.mean([ranks(accuracy, choices[rule]) for accuracy, choices in found])
-            names = ", ".join(str(choices[rule].best) for _, choices in found)
-            print(
-                f"| {case} | {rule} | source {np.mean(source):.1f} | chosen {np.mean(chosen):.1f} "
-                f"| best {np.mean(best):.1f} | worst regret {np.max(np.subtract(best, chosen)):.1f} "
-                f"| rank correlation {order:.2f} | {names}",
-                flush=True,
-            )
+        for seed in asked.seeds:
+            if any((row["case"], row["seed"]) == (case, seed) for row in rows):
+                continue
+            found = row_of(*trial(case, seed, asked.samples))
+            rows.append({"case": case, "data": CASES.get(case, case), "seed": seed, **found})
+            print(rows[-1], flush=True)
+            if asked.target is not None:
+                order = sorted(rows, key=lambda row: ([*CASES, row["case"]].index(row["case"]), row["seed"]))
+                seeds = (row["seed"] for row in rows)
+                write_record(asked.target, order, seeds, candidates=list(CANDIDATES), samples=asked.samples)
 
 
 if __name__ == "__main__":
