@@ -139,8 +139,12 @@ def main() -> None:
     parser.add_argument("--json", type=Path, dest="target", help="write every run here; none in it is run again")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
-    known = asked.target is not None and asked.target.exists()
-    rows: list[dict[str, Any]] = json.loads(asked.target.read_text())["rows"] if known else []
+    rows: list[dict[str, Any]] = []
+    if asked.target is not None and asked.target.exists():
+        known = json.loads(asked.target.read_text())
+        if (known["samples"], known["candidates"]) != (asked.samples, list(CANDIDATES)):
+            raise SystemExit(f"{asked.target} has other samples or candidates; name another file")
+        rows = known["rows"]
     for case in asked.cases:
         for seed in asked.seeds:
             if any((row["case"], row["seed"]) == (case, seed) for row in rows):

@@ -1,6 +1,7 @@
 """The command line, in its own process as a user runs it."""
 
 import json
+import shlex
 import subprocess
 import sys
 import time
@@ -110,25 +111,34 @@ def test_an_unknown_path_is_one_line_and_leaves_nothing(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["events.parquet", "events.csv"])
+@pytest.mark.parametrize("name", ["my events.parquet", "-events.CSV"])
 def test_a_made_up_table_for_the_other_commands(tmp_path, name):
-    result = gradapt("demo", "--table", name, cwd=tmp_path)
+    result = gradapt("demo", f"--table={name}", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     assert [path.name for path in tmp_path.iterdir()] == [name]
-    check = result.stdout.splitlines()[1].removeprefix("next: gradapt ").split()
+    check = shlex.split(result.stdout.splitlines()[1].removeprefix("next: gradapt "))
     checked = gradapt(*check, cwd=tmp_path)
     assert checked.returncode == 0, checked.stderr
     assert "diagnosis: features move by themselves" in checked.stdout
     # A file that is there may be somebody's own.
-    again = gradapt("demo", "--table", name, cwd=tmp_path)
+    again = gradapt("demo", f"--table={name}", cwd=tmp_path)
     assert again.returncode == 1
     assert again.stderr == f"gradapt: '{name}' is there already; name a new file\n"
 
 
-def test_a_made_up_table_needs_an_ending(tmp_path):
-    result = gradapt("demo", "--table", "events.xls", cwd=tmp_path)
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["events.xls"], "must be a name that ends with .parquet or .csv, got 'events.xls'"),
+        (["events.csv", "--json"], "writes a table and nothing else"),
+        (["events.csv", "--seeds", "9"], "writes a table and nothing else"),
+    ],
+)
+def test_a_made_up_table_that_is_not_written(tmp_path, arguments, words):
+    result = gradapt("demo", "--table", *arguments, cwd=tmp_path)
     assert result.returncode == 2
-    assert "must end with .parquet or .csv, got 'events.xls'" in result.stderr
+    assert words in result.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_both_modules_run_the_command_line():

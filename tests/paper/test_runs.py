@@ -92,16 +92,19 @@ def test_data_without_room_beside_others_are_tried_again_alone(data, tmp_path, m
 @pytest.mark.parametrize("engine", [_Crowded(), None])
 def test_cells_without_room_for_all_of_them_run_one_by_one(data, tmp_path, monkeypatch, engine):
     cells = table_cells("covtype", seeds=1, given=[0], generated=[0], n_samples=60)
-    tried, work_run, store = [], CellWork.run, Store(tmp_path / "s.sqlite")
+    tried, seen, run, store = [], CellWork.run, Bench.run, Store(tmp_path / "s.sqlite")
 
-    def full(work, bench, task):
+    def watched(work, bench, task):
         tried.append((work.sharing, isinstance(task, Bundle)))
-        if isinstance(task, Bundle):
-            with work._told_if_full(bench.device):
-                raise torch.OutOfMemoryError
-        return work_run(work, bench, task)
+        return seen(work, bench, task)
 
-    monkeypatch.setattr(CellWork, "run", full)
+    def full(bench, cell):
+        if tried[-1][1]:
+            raise RuntimeError("CUDA error: out of memory")
+        return run(bench, cell)
+
+    monkeypatch.setattr(CellWork, "run", watched)
+    monkeypatch.setattr(Bench, "run", full)
     assert run_cells(cells, store, device="cpu", engine=engine, together=True) == len(cells)
     together = [(7, True), (1, True)] if engine else [(1, True)]
     assert tried == [*together, *[(1, False)] * len(cells)]

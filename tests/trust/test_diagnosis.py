@@ -21,7 +21,7 @@ from gradapt.trust.diagnosis import (
     fit_proportions,
     raw_overlap,
 )
-from gradapt.trust.diagnosis.alignment_fit import without_ties
+from gradapt.trust.diagnosis.alignment_fit import off_grid
 from gradapt.trust.diagnosis.two_sample import chance_of
 from gradapt.trust.overlap import Overlap
 
@@ -126,24 +126,33 @@ def test_when_an_alignment_is_allowed(before, after, words):
     assert found is None if words is None else words in found
 
 
-def test_whole_numbers_that_change_their_scale(rng):
+@pytest.mark.parametrize(
+    "change",
+    [lambda x: np.round(1.5 * x), lambda x: np.round(x) * 0.9, lambda x: np.round(x) * 1.1, lambda x: np.round(x, 1)],
+    ids=["rounded afterwards", "cheaper", "dearer", "rounded less"],
+)
+def test_whole_numbers_that_change_their_scale(rng, change):
     """Two grids that differ tell rows apart, but are no difference."""
     y = np.arange(800) % 2
-    old, new = (np.round(size * (rng.normal(20, 4, (2, 800)).T + 8 * y[:, None])) for size in (1.0, 1.5))
-    ends = DomainSequence([Domain(old, y), Domain(new)])
+    old, new = (rng.normal(20, 4, (2, 800)).T + 8 * y[:, None] for _ in range(2))
+    ends = DomainSequence([Domain(np.round(old), y), Domain(change(new))])
     on_grids = raw_overlap(OwnScale().aligned(ends)[0])
     assert on_grids.low > 0.6
     assert aligned_overlap(OwnScale(), ends).low < 0.5
-    learner = as_learner(LogisticRegression(), np.array([0, 1])).fit(old, y)
+    learner = as_learner(LogisticRegression(), np.array([0, 1])).fit(np.round(old), y)
+    # Numbers that are only rounded less moved by their grid and by nothing else.
     assert diagnose_drift(learner, ends).kind is Drift.SCALES
 
 
-def test_spreading_ties_keeps_order_flags_and_single_values(rng):
-    rows = np.column_stack([rng.normal(size=200), rng.poisson(30, 200), np.arange(200) % 2])
-    spread = without_ties(rows, rng)
+def test_spreading_a_grid_keeps_order_and_what_is_no_grid(rng):
+    often = rng.random(200) < 0.5
+    rows = np.column_stack([rng.normal(size=200), rng.poisson(30, 200), np.where(often, 0.0, rng.random(200))])
+    rows[:2, 1] = 1e150
+    spread = off_grid(rows, np.arange(3), rng)
     assert np.array_equal(spread[:, [0, 2]], rows[:, [0, 2]])
-    assert len(np.unique(spread[:, 1])) == 200
-    assert np.all(np.diff(rows[np.argsort(spread[:, 1]), 1]) >= 0)
+    assert np.all(np.diff(rows[np.argsort(spread[:, 1], kind="stable"), 1]) >= 0)
+    assert np.abs(spread[:, 1] - rows[:, 1]).max() <= 0.5
+    assert len(np.unique(spread[2:, 1])) > 190
 
 
 def test_a_feature_in_words():

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gradapt.cli.bars import stages
-from gradapt.cli.check_text import accuracy_line, check_text, class_line, show_warnings
+from gradapt.cli.check_text import accuracy_line, check_text, show_warnings
 from gradapt.cli.engine_options import declare_engine, engine_of
 from gradapt.cli.parsing import Fail, need_tables, output_path
 from gradapt.cli.table_options import UNTRUSTED, declare_table, settings_of
@@ -108,11 +108,14 @@ def _text(summary: dict[str, Any], out: Path) -> str:
     lines = _remedies(summary["remedies"])
     found = summary["remedies"]
     if found is not None and len(found["tried"]) > 1 and not found["in_points"]:
-        lines.append("gains in accuracy cannot be estimated for these; scores and their gains are in nats")
+        lines.append(
+            "scores and gains are in nats: they rank the remedies; a gain in accuracy cannot be estimated from them"
+        )
     if summary["generated"]["how"] != "asked":
         lines.append(f"generated: {summary['generated']['sentence']}")
-    lines.append(accuracy_line("adapted model", summary["accuracy"]["new"]))
-    lines.append(class_line(summary["check"]))
+    # Where the old model is the best candidate, what it is worth was printed with the check.
+    if found is None or found["best"] != "source":
+        lines.append(accuracy_line("adapted model", summary["accuracy"]["new"]))
     if summary["remedies"] is not None and not summary["remedies"]["measured"]:
         other = summary["remedies"]["runner_up"]
         between = "" if other is None else f" between {summary['remedies']['best']} and {other}"

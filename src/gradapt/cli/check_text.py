@@ -8,7 +8,7 @@ from typing import Any
 
 from gradapt.cli.text import printable, text_table
 
-__all__ = ["accuracy_line", "check_text", "class_line", "show_warnings"]
+__all__ = ["accuracy_line", "check_text", "show_warnings"]
 
 
 # More classes than this are counted.
@@ -36,7 +36,7 @@ def check_text(summary: dict[str, Any]) -> str:
     ]
     header = ["step", "shift", "/ margin", "jumped", "across", "old %", "new %"]
     rows = [_row(*parts) for parts in zip(summary["steps"], summary["estimated_accuracy"], strict=True)]
-    lines += [text_table(header, rows), "", accuracy_line("old model", summary["accuracy"]), class_line(summary)]
+    lines += [text_table(header, rows), "", accuracy_line("old model", summary["accuracy"]), _class_line(summary)]
     lines += [f"note: {sentence}" for sentence in summary["sampled"]]
     for column in summary["preprocessing"]:
         if column["kind"] in ("dropped", "many categories"):
@@ -44,7 +44,7 @@ def check_text(summary: dict[str, Any]) -> str:
     return "\n".join(printable(line) for block in lines for line in block.split("\n"))
 
 
-def class_line(summary: dict[str, Any]) -> str:
+def _class_line(summary: dict[str, Any]) -> str:
     """The class shares of the first window, the largest class first; beside accuracies, which it puts in place."""
     shares = list(summary["source_shares"].items())
     shown = ", ".join(f"{name} {100 * share:.1f} %" for name, share in shares[:_MOST_CLASSES])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,8 +25,9 @@ The classifier has labels for the source only. Every method sees the same unlabe
 held-out target samples. Takes about half a minute. With --table only a made-up table is written, to try the other
 commands on."""
 
+_SEEDS, _OUT = 3, Path("demo")
 # Months of the made-up table for which labels are known: until this one.
-_LABELLED_UNTIL = "2025-03"
+_LABELLED_UNTIL = "2025-02"
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -34,10 +36,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--path", action="append", help="data to use: digits, moons or gaussians; may be repeated [digits and moons]"
     )
     parser.add_argument(
-        "--seeds", type=at_least(1), default=3, metavar="N", help="repetitions with different seeds [%(default)s]"
+        "--seeds", type=at_least(1), default=_SEEDS, metavar="N", help="repetitions with different seeds [%(default)s]"
     )
     parser.add_argument(
-        "--out", "-o", type=Path, default=Path("demo"), help="folder for the picture and the numbers [%(default)s]"
+        "--out", "-o", type=Path, default=_OUT, help="folder for the picture and the numbers [%(default)s]"
     )
     parser.add_argument("--json", action="store_true", dest="as_json", help="print the result as JSON, not as tables")
     parser.add_argument(
@@ -51,6 +53,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace, fail: Fail) -> int:
     """Run the demonstration, draw it and print it."""
     if chosen.table is not None:
+        if chosen.path or chosen.as_json or (chosen.seeds, chosen.out) != (_SEEDS, _OUT):
+            fail("argument --table: writes a table and nothing else; leave out --path, --seeds, --out and --json")
         return _write_table(chosen.table, fail)
     if chosen.seeds > 100:
         fail(f"argument --seeds: must be at most 100, got {chosen.seeds}")
@@ -80,8 +84,9 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
 
 def _write_table(target: Path, fail: Fail) -> int:
     """Write a table to try the other commands on; one that is there is somebody's own."""
-    if target.suffix not in (".parquet", ".csv"):
-        fail(f"argument --table: must end with .parquet or .csv, got {str(target)!r}")
+    ending = target.suffix.lower()
+    if ending not in (".parquet", ".csv"):
+        fail(f"argument --table: must be a name that ends with .parquet or .csv, got {str(target)!r}")
     if target.exists():
         raise InputError(f"{str(target)!r} is there already; name a new file")
     need_tables("demo --table")
@@ -94,10 +99,12 @@ def _write_table(target: Path, fail: Fail) -> int:
     events = pd.DataFrame(drifting_events())
     events["churned"] = events["churned"].where(events["month"] <= _LABELLED_UNTIL)
     with atomic_file(target) as file:
-        write_frames([events], file, csv=target.suffix == ".csv")
+        write_frames([events], file, csv=ending == ".csv")
     print(printable(f"{len(events)} rows, with labels until {_LABELLED_UNTIL}: {target}"))
+    # As a shell reads it: a name may have spaces, and one with a dash in front would be an option.
+    name = shlex.quote(f"./{target}" if str(target).startswith("-") else str(target))
     for command, more in (("check", ""), ("adapt", " -o run")):
-        print(printable(f"next: gradapt {command} {target} --label churned --order month{more}"))
+        print(printable(f"next: gradapt {command} {name} --label churned --order month{more}"))
     return 0
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import platform
+import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -34,6 +35,7 @@ from gradapt.paper.presets import FRONTIER
 __all__ = ["DEFAULT_STORE", "CellWork", "Launch", "provenance_of", "run_cells"]
 
 DEFAULT_STORE = Path("runs") / "paper.sqlite"
+_FULL = re.compile("CUDA error: out of memory|ALLOC_FAILED")
 
 
 class DeviceFullError(SolverError):
@@ -124,6 +126,10 @@ def run_cells(
             again = launch(full, CellWork(device), store, on_cell=on_cell, command=command, together=company)
             others = {cell: failure for cell, failure in finished.failures.items() if cell not in full}
             finished = replace(finished, failures=others | again.failures, n_run=finished.n_run + again.n_run)
+            if on_gpu:
+                from gradapt.learners.torch_samples import pick_device  # the cells have loaded torch here
+
+                _hand_back_memory(pick_device(device))
     finished.raise_failed()
     return finished.n_run
 
@@ -181,14 +187,15 @@ class CellWork:
         for heads in (False, True) if shared.seed % 2 else (True, False):
             cells = [cell for cell in task.tasks if shared.trains_head(cell) is heads]
             ran = shared.trainers.together([partial(self._attempted, shared, cell) for cell in cells])
-            found += [(cells[number], result, error) for number, result, error in ran]
+            # An exception holds on to the tensors of its frames; what it says does not.
+            found += [(cells[number], result, error and Failure.of(error)) for number, result, error in ran]
         # Nobody can say which of the cells that ran together took how much of the time.
         seconds = (time.perf_counter() - started) / len(task.tasks)
         return [
-            Outcome(cell, failure=Failure.of(error))
-            if error is not None
+            Outcome(cell, failure=failure)
+            if failure is not None
             else Outcome(cell, _record(shared, result, seconds, len(task.tasks)))
-            for cell, result, error in found
+            for cell, result, failure in found
         ]
 
     def _attempted(self, bench: Any, cell: Cell) -> dict[str, Any]:
@@ -203,7 +210,10 @@ class CellWork:
 
         try:
             yield
-        except torch.OutOfMemoryError:
+        except RuntimeError as error:
+            # CUDA and its libraries have words of their own for it.
+            if not isinstance(error, torch.OutOfMemoryError) and not _FULL.search(str(error)):
+                raise
             remedy = "use --samples or another device"
             if self.sharing > 1:
                 remedy = f"use fewer than {self.sharing} --jobs, or leave the device to this run alone"

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+from math import inf
 
 from gradapt.errors import InputError
 from gradapt.transport.kernels import has_numba
 from gradapt.transport.problem.problem import Problem
 
-__all__ = ["bytes_on_device", "fits_on_device", "gpu_available", "placed", "wants_gpu"]
+__all__ = ["bytes_on_device", "fits_on_device", "gpu_available", "placed", "room_on_device", "wants_gpu"]
 
 # Multiplications from which moving the samples to a GPU pays for starting torch there.
 _GPU_WORK = 2e10
@@ -55,17 +56,20 @@ def gpu_available() -> bool:
 
 def fits_on_device(problem: Problem) -> bool:
     """Whether all costs and the kernel fit into the memory of the device the samples are on."""
-    if not problem.on_device:
-        return False
+    return problem.on_device and bytes_on_device(problem) <= room_on_device(problem)
+
+
+def room_on_device(problem: Problem) -> float:
+    """Bytes that costs may take on the device the samples are on."""
     import torch  # slow to import
 
-    if problem.x0.device.type != "cuda":
-        return True
     place = problem.x0.device
+    if place.type != "cuda":
+        return inf
     free, _ = torch.cuda.mem_get_info(place)
     # Memory that torch has freed but keeps counts as taken there, and is handed out again.
     kept = torch.cuda.memory_reserved(place) - torch.cuda.memory_allocated(place)
-    return bytes_on_device(problem) <= _MEMORY_SHARE * (free + kept)
+    return _MEMORY_SHARE * (free + kept)
 
 
 def bytes_on_device(problem: Problem) -> int:

@@ -15,7 +15,7 @@ from gradapt.errors import InputError
 from gradapt.transport.kernels import has_numba
 from gradapt.transport.kernels.arrays import vector
 from gradapt.transport.problem.cost_table import CostTable, HeldTable, mean_cost
-from gradapt.transport.problem.devices import bytes_on_device, fits_on_device
+from gradapt.transport.problem.devices import bytes_on_device, fits_on_device, room_on_device
 from gradapt.transport.problem.float32_products import ProductTable
 from gradapt.transport.problem.near_table import NearTable
 from gradapt.transport.problem.problem import Problem, Solution
@@ -95,9 +95,9 @@ class Exact:
         if problem.on_device and not fits_on_device(problem):
             n, m = problem.shape
             warnings.warn(
-                f"the costs of {n:,} x {m:,} pairs take {bytes_on_device(problem) / 1e9:.1f} GB, more than is free on"
-                " the device: they are formed on the processor, which can take long; let fewer processes share the"
-                " device, or take fewer samples",
+                f"the costs of {n:,} x {m:,} pairs take {bytes_on_device(problem) / 1e9:.1f} GB, and"
+                f" {room_on_device(problem) / 1e9:.1f} GB of the device may be used: they are formed on the processor,"
+                " which can take long; let fewer processes share the device, or take fewer samples",
                 RuntimeWarning,
                 stacklevel=2,
             )

@@ -13,7 +13,7 @@ from gradapt.seeds import derive_seed
 from gradapt.trust.diagnosis.findings import explained
 from gradapt.trust.overlap import Overlap, overlap
 
-__all__ = ["aligned_overlap", "alignment_objection", "raw_overlap", "without_ties"]
+__all__ = ["aligned_overlap", "alignment_objection", "off_grid", "raw_overlap"]
 
 # Where rows overlap as they are, an alignment must remove at least this part of what tells them apart.
 LEAST_EXPLAINED = 0.75
@@ -29,33 +29,49 @@ def aligned_overlap(alignment: Alignment, sequence: DomainSequence, seed: int = 
     """Of source and target where the alignment puts them.
 
     Counts and rounded numbers lie on a grid. Windows that are mapped by themselves lie on different grids, and a
-    classifier would tell their rows apart by nothing else: so tied values are spread out first.
+    classifier would tell their rows apart by nothing else: so each window's values are spread over its grid first.
     """
     ends = sequence.ends()
-    source, target = dense_matrix(ends.source), dense_matrix(ends.target)
-    spread = without_ties(np.concatenate([source, target]), np.random.default_rng(derive_seed(seed, "ties")))
-    parts = np.split(spread, [len(source)])
-    windows = DomainSequence(domain.with_samples(own) for domain, own in zip(ends, parts, strict=True))
+    matrices = [dense_matrix(domain) for domain in ends]
+    columns, rng = np.flatnonzero(measured_columns(*matrices)), np.random.default_rng(derive_seed(seed, "ties"))
+    spread = [off_grid(own, columns, rng) for own in matrices]
+    windows = DomainSequence(domain.with_samples(own) for domain, own in zip(ends, spread, strict=True))
     return raw_overlap(alignment.aligned(windows)[0], seed)
 
 
-def without_ties(rows: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
-    """Each value that occurs several times, drawn evenly from half way to the values beside it; flags stay.
+def off_grid(rows: NDArray[np.float64], columns: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
+    """Values that lie on a grid, drawn evenly from half way to the values beside them.
 
-    >>> rows = np.repeat(np.arange(12.0), 3)[:, None]
-    >>> spread = without_ties(rows, np.random.default_rng(0))
-    >>> len(np.unique(spread)), np.array_equal(spread.round(), rows)
+    A column lies on a grid where most of its values occur several times, whatever its most frequent one is: many
+    noughts beside measured values are no grid.
+
+    Parameters
+    ----------
+    rows : array of shape (n, d)
+    columns : array of int
+        Those that are looked at.
+    rng : numpy.random.Generator
+
+    Examples
+    --------
+    >>> counts = np.repeat(np.arange(12.0), 3)[:, None]
+    >>> spread = off_grid(counts, np.array([0]), np.random.default_rng(0))
+    >>> len(np.unique(spread)), np.array_equal(spread.round(), counts)
     (36, True)
     """
     rows = rows.copy()
-    for column in np.flatnonzero(measured_columns(rows)):
+    for column in columns:
         values, place, counts = np.unique(rows[:, column], return_inverse=True, return_counts=True)
-        gaps = np.diff(values) / 2.0
-        # The outermost values are as wide outside as inside.
-        below, above = np.append(gaps[:1], gaps), np.append(gaps, gaps[-1:])
-        tied = counts[place] > 1
-        own = place[tied]
-        rows[tied, column] += rng.random(len(own)) * (below + above)[own] - below[own]
+        tied, others = counts > 1, np.arange(len(counts)) != counts.argmax()
+        if 2 * counts[tied & others].sum() <= counts[others].sum():
+            continue
+        gaps = np.diff(values)
+        # A value far from all others is no wider than they are.
+        half = np.minimum(gaps, np.median(gaps)) / 2.0
+        below, above = np.append(half[:1], half), np.append(half, half[-1:])
+        moved = tied[place]
+        own = place[moved]
+        rows[moved, column] += rng.random(len(own)) * (below + above)[own] - below[own]
     return rows
 
 
