@@ -109,10 +109,11 @@ class Diagnosis:
     def _about_place(self) -> list[str]:
         found = []
         if self.new_share > 0.0:
-            found.append(f"{100 * self.new_share:.0f} % of the target lies where the source has nothing")
+            found.append(f"{100 * self.new_share:.0f} % of the target lies where the first window has nothing")
         if self.largest_step is not None and self.where is not None and self.kind is not Drift.NOTHING:
             found.append(
-                f"the step {self.where[0]} -> {self.where[1]} makes up {100 * self.largest_step:.0f} % of the way"
+                f"of the way of the features that move, the step {self.where[0]} -> {self.where[1]} makes up "
+                f"{100 * self.largest_step:.0f} %"
             )
         return found
 
