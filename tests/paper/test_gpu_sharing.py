@@ -15,7 +15,7 @@ from gradapt.paper.gpu_sharing import shared_gpu
 STAND_IN = """#!/bin/sh
 place="$CUDA_MPS_PIPE_DIRECTORY"
 if [ "$1" = -f ]; then
-  touch "$place/up"; echo "$place" >> "$LOG"
+  echo "$place" >> "$LOG"; touch "$place/up"
   while [ -e "$place/up" ]; do sleep 0.05; done
   echo ended >> "$LOG"
 else
