@@ -52,6 +52,8 @@ def test_the_commands_run_one_after_the_other(tmp_path):
         arguments = [sys.executable, "-m", *shlex.split(command)]
         done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{command}: {done.stderr}"
+        if " check " in command:
+            assert "diagnosis: features move by themselves" in done.stdout
     assert (tmp_path / "run" / "report.html").is_file()
 
 
