@@ -75,6 +75,8 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "abort_on_example_error": True,
     "min_reported_time": 0,
+    # The build prints the times; the page of them would load scripts from elsewhere.
+    "write_computation_times": False,
     "within_subsection_order": "FileNameSortKey",
     "copyfile_regex": r"",
     "plot_gallery": "True",
