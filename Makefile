@@ -15,7 +15,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK = 1
 .PHONY: demo test quick lint coverage oldest newest core docs dist notes clean
 
 demo: $(VENV)/.tables
-	$(BIN)/gradapt demo
+	$(BIN)/driftfit demo
 
 test: $(VENV)/.all
 	$(TEST_ENV) $(BIN)/python -m pytest -n $(WORKERS) --doctest-modules src tests
@@ -65,7 +65,7 @@ dist:
 	rm -rf $(VENV)-dist
 	$(PYTHON) -m venv $(VENV)-dist
 	$(VENV)-dist/bin/pip install --quiet -c constraints.txt "$$(ls dist/*.whl)[tables]"
-	cd $(VENV)-dist && bin/gradapt demo
+	cd $(VENV)-dist && bin/driftfit demo
 	ls -l dist
 
 # The notes of a release: what CHANGELOG.md says about the version of pyproject.toml.

@@ -1,6 +1,6 @@
-"""Which remedy is best? Asked of a few labelled rows: those that `gradapt label` chooses against random ones.
+"""Which remedy is best? Asked of a few labelled rows: those that `driftfit label` chooses against random ones.
 
-    GRADAPT_DATA=... python benchmarks/few_labels.py [--budget 50] [--seeds 0 1] [--json results/few_labels.json]
+    DRIFTFIT_DATA=... python benchmarks/few_labels.py [--budget 50] [--seeds 0 1] [--json results/few_labels.json]
 
 The old model and every remedy predict the held-out rows of the last window (`benchmarks/remedies.py`). A budget of them
 is labelled, the candidate with the highest (weighted) accuracy on these is taken, and what it loses to the best one on
@@ -18,9 +18,9 @@ import numpy as np
 from records import write_record
 from remedies import MODELS, TABLES, source_model, split
 
-from gradapt.errors import InputError
-from gradapt.estimators.remedies import table_remedies
-from gradapt.tables.labelled_rows import rows_to_ask
+from driftfit.errors import InputError
+from driftfit.estimators.remedies import table_remedies
+from driftfit.tables.labelled_rows import rows_to_ask
 
 N_DRAWS = 200
 

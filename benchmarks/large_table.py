@@ -1,4 +1,4 @@
-"""Time, peak memory and rows per second of `gradapt adapt` and `gradapt predict` on a large made-up Parquet folder.
+"""Time, peak memory and rows per second of `driftfit adapt` and `driftfit predict` on a large made-up Parquet folder.
 
     python benchmarks/large_table.py [--rows 1000000] [--model logistic] [--json results/large_table.json]
 
@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from records import about
 
-from gradapt.files import write_json
+from driftfit.files import write_json
 
 BATCH = 500_000
 FILE_ROWS = 5_000_000
@@ -115,7 +115,7 @@ def measure(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     finding = timed(["-c", QUANTILES, "big"], folder)[0]
     found |= {"duckdb_read_seconds": round(reading, 1), "duckdb_quantiles_seconds": round(finding, 1)}
     found |= {"duckdb_rows_per_second": round(options.rows / reading), "duckdb_peak_gib": round(read_peak, 2)}
-    command = ["-m", "gradapt.cli"]
+    command = ["-m", "driftfit.cli"]
     adapt = [*command, "adapt", "big", "--label", "label", "--order", "time", "--model", options.model]
     spread = [] if options.jobs == 1 else ["--jobs", str(options.jobs)]
     seconds, text, peak = timed([*adapt, *spread, "-o", "RUN", "--json"], folder)

@@ -19,8 +19,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from gradapt.engines import Engine, Processes, Ray, Serial, Store, launch
-from gradapt.engines.toy_cells import ToyCell, ToyWork, toy_grid
+from driftfit.engines import Engine, Processes, Ray, Serial, Store, launch
+from driftfit.engines.toy_cells import ToyCell, ToyWork, toy_grid
 
 ENGINES: dict[str, Engine] = {
     "1 Ray worker": Ray(1),

@@ -1,6 +1,6 @@
-"""Two real tables through `gradapt adapt`, with accuracies that the command itself never sees.
+"""Two real tables through `driftfit adapt`, with accuracies that the command itself never sees.
 
-    GRADAPT_DATA=... python benchmarks/own_tables.py [--only electricity] [--json results/own_tables.json]
+    DRIFTFIT_DATA=... python benchmarks/own_tables.py [--only electricity] [--json results/own_tables.json]
 
 Electricity prices in the order of their rows, eight windows; forest cover in the order of the distance to water, five
 windows. Labels after the first window are removed before the table is handed over. A third of the last window is held
@@ -21,10 +21,10 @@ import numpy as np
 import pandas as pd
 from records import write_record
 
-from gradapt.choice import ChosenGOAT
-from gradapt.domains import ByQuantile
-from gradapt.methods import GradualSelfTraining
-from gradapt.tables import Column, Result, RowPosition, Settings, adapt_table, open_table, table_of
+from driftfit.choice import ChosenGOAT
+from driftfit.domains import ByQuantile
+from driftfit.methods import GradualSelfTraining
+from driftfit.tables import Column, Result, RowPosition, Settings, adapt_table, open_table, table_of
 
 SOIL, WILDERNESS = 40, 4
 COVER_COLUMNS = [
@@ -59,7 +59,7 @@ def electricity(data: Path, folder: Path) -> Case:
     frame = pd.read_csv(data / "elec2" / "elec.csv.gz")
     path, held = _split(frame, "target", len(frame) * 7 // 8, len(frame) // 8, folder / "elec.parquet")
     settings = Settings(label="target", order=RowPosition(), windows=ByQuantile(8))
-    command = "gradapt adapt elec.parquet --label target --order @row --windows 8 -o RUN/"
+    command = "driftfit adapt elec.parquet --label target --order @row --windows 8 -o RUN/"
     return Case("electricity", command, path, held, settings)
 
 
@@ -71,7 +71,7 @@ def forest_cover(data: Path, folder: Path) -> Case:
     start, first = (int(np.searchsorted(frame[order], edge)) for edge in edges)
     path, held = _split(frame, "Cover_Type", start, first, folder / "cover.parquet")
     settings = Settings(label="Cover_Type", order=Column(order), windows=ByQuantile(5))
-    command = f"gradapt adapt cover.parquet --label Cover_Type --order {order} --windows 5 -o RUN/"
+    command = f"driftfit adapt cover.parquet --label Cover_Type --order {order} --windows 5 -o RUN/"
     return Case("forest cover", command, path, held, settings)
 
 
@@ -134,9 +134,9 @@ def main() -> None:
     parser.add_argument("--only", choices=("electricity", "cover"))
     parser.add_argument("--json", type=Path, dest="target", help="write both rows to this file")
     asked = parser.parse_args()
-    data = Path(os.environ.get("GRADAPT_DATA", ""))
+    data = Path(os.environ.get("DRIFTFIT_DATA", ""))
     if not (data / "elec2").is_dir():
-        raise SystemExit("GRADAPT_DATA must name the folder that holds elec2/ and covtype/")
+        raise SystemExit("DRIFTFIT_DATA must name the folder that holds elec2/ and covtype/")
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         for make in (electricity, forest_cover):

@@ -1,6 +1,6 @@
 """How well very different candidates are ranked without labels: the table of docs/choice.md.
 
-    GRADAPT_DATA=... python benchmarks/ranking.py [--cases rotated:45:2] [--seeds 100 101] [--json results/ranking.json]
+    DRIFTFIT_DATA=... python benchmarks/ranking.py [--cases rotated:45:2] [--seeds 100 101] [--json ranking.json]
 
 Small samples and a small network. True labels of the target serve to measure what each candidate is worth and nothing
 else. Constants were fixed on seeds 0 to 4.
@@ -18,17 +18,17 @@ from typing import Any
 import numpy as np
 from records import write_record
 
-from gradapt import Domain, DomainSequence, datasets
-from gradapt.choice import GUARDS, Candidate, Choice, NeighbourInformation, Runs
-from gradapt.choice.chosen import SCORE, conclude
-from gradapt.choice.runs import run_candidates
-from gradapt.learners.torch_classifier import TorchClassifier
-from gradapt.learners.torch_training import Adam
-from gradapt.methods import GOAT, CarriedLabels, GradualSelfTraining, Relabelling, SourceOnly
-from gradapt.methods.baselines import DANN, BaselineMethod, CoVi, DeepCoral
-from gradapt.networks import mlp
-from gradapt.paths import Transport
-from gradapt.transport import GromovWasserstein, Mapped, Orthogonal, SameScale
+from driftfit import Domain, DomainSequence, datasets
+from driftfit.choice import GUARDS, Candidate, Choice, NeighbourInformation, Runs
+from driftfit.choice.chosen import SCORE, conclude
+from driftfit.choice.runs import run_candidates
+from driftfit.learners.torch_classifier import TorchClassifier
+from driftfit.learners.torch_training import Adam
+from driftfit.methods import GOAT, CarriedLabels, GradualSelfTraining, Relabelling, SourceOnly
+from driftfit.methods.baselines import DANN, BaselineMethod, CoVi, DeepCoral
+from driftfit.networks import mlp
+from driftfit.paths import Transport
+from driftfit.transport import GromovWasserstein, Mapped, Orthogonal, SameScale
 
 PLAIN = Transport(certified=False)
 SCALED = Transport(Mapped(SameScale()), certified=False)

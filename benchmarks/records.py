@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from gradapt.files import write_json
-from gradapt.paper.launch import provenance_of
+from driftfit.files import write_json
+from driftfit.paper.launch import provenance_of
 
 
 def about(seeds: Iterable[int]) -> dict[str, Any]:

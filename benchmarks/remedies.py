@@ -1,6 +1,6 @@
 """Remedies for drifting tables, judged with the labels that none of them sees.
 
-    GRADAPT_DATA=... python benchmarks/remedies.py [--seeds 0 1] [--tables elec2 ...] [--csv FILE] [--chart FILE]
+    DRIFTFIT_DATA=... python benchmarks/remedies.py [--seeds 0 1] [--tables elec2 ...] [--csv FILE] [--chart FILE]
 
 Seven real tables, each cut along its order column. The first window is labelled, the last one is the target; half of
 the target's rows are held out altogether, and their labels are used for the table printed here and for nothing else.
@@ -23,11 +23,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from gradapt.domains import ByEdges, DomainSequence
-from gradapt.errors import InputError
-from gradapt.estimators.remedies import ChosenRemedy, table_remedies
-from gradapt.learners import Learner, as_learner
-from gradapt.methods import (
+from driftfit.domains import ByEdges, DomainSequence
+from driftfit.errors import InputError
+from driftfit.estimators.remedies import ChosenRemedy, table_remedies
+from driftfit.learners import Learner, as_learner
+from driftfit.methods import (
     ByConfusion,
     ImportanceWeights,
     MappedSource,
@@ -35,13 +35,13 @@ from gradapt.methods import (
     OwnScale,
     ProportionCorrection,
 )
-from gradapt.paths import Transport
-from gradapt.seeds import derive_seed
-from gradapt.tables import Column, Limits, Settings, table_of
-from gradapt.tables.columns import conform
-from gradapt.tables.models import make_model, model_from_word
-from gradapt.tables.prepare import prepare
-from gradapt.tables.preprocess import as_matrix
+from driftfit.paths import Transport
+from driftfit.seeds import derive_seed
+from driftfit.tables import Column, Limits, Settings, table_of
+from driftfit.tables.columns import conform
+from driftfit.tables.models import make_model, model_from_word
+from driftfit.tables.prepare import prepare
+from driftfit.tables.preprocess import as_matrix
 
 N_ROWS = 2_500
 ORDER = "@order"
@@ -101,7 +101,7 @@ class Split:
 @cache
 def frame_of(name: str) -> pd.DataFrame:
     """The table, sorted by its order, which keeps a column of its own; at most 100,000 rows of it."""
-    case, data = TABLES[name], Path(os.environ["GRADAPT_DATA"])
+    case, data = TABLES[name], Path(os.environ["DRIFTFIT_DATA"])
     path = data / case.path
     if path.suffix == ".parquet":
         frame = pd.read_parquet(path)
@@ -242,8 +242,8 @@ def main() -> None:
     parser.add_argument("--csv", type=Path, help="write every run to this file; those in it are not run again")
     parser.add_argument("--chart", type=Path, help="draw estimated against true gains into this file")
     chosen = parser.parse_args()
-    if "GRADAPT_DATA" not in os.environ:
-        raise SystemExit("GRADAPT_DATA must name the folder that holds covtype/, elec2/ and tables/")
+    if "DRIFTFIT_DATA" not in os.environ:
+        raise SystemExit("DRIFTFIT_DATA must name the folder that holds covtype/, elec2/ and tables/")
     rows: list[dict[str, Any]] = []
     if chosen.csv is not None and chosen.csv.exists():
         rows = pd.read_csv(chosen.csv).to_dict("records")

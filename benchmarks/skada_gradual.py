@@ -24,9 +24,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from threadpoolctl import threadpool_limits
 
-from gradapt import Domain, GOATClassifier
-from gradapt.datasets.toy import moving_gaussians, rotating_moons
-from gradapt.files import write_json
+from driftfit import Domain, GOATClassifier
+from driftfit.datasets.toy import moving_gaussians, rotating_moons
+from driftfit.files import write_json
 
 N_STEPS = 10
 
@@ -74,7 +74,7 @@ def fit_skada(base: object, source: Domain, target: Domain, seed: int) -> object
     return GradualEstimator(n_steps=N_STEPS, base_estimator=base).fit(X, y, sample_domain=sample_domain)
 
 
-def fit_gradapt(base: object, source: Domain, target: Domain, seed: int) -> object:
+def fit_driftfit(base: object, source: Domain, target: Domain, seed: int) -> object:
     X = np.vstack([source.samples, target.samples])
     y = np.concatenate([source.labels, np.full(len(target), -1)])
     sample_domain = np.repeat([0, 1], [len(source), len(target)])
@@ -82,11 +82,11 @@ def fit_gradapt(base: object, source: Domain, target: Domain, seed: int) -> obje
 
 
 def compare(data: str, base: str, seeds: int) -> dict[str, object]:
-    times: dict[str, list[float]] = {"skada": [], "gradapt": []}
-    accuracies: dict[str, list[float]] = {"skada": [], "gradapt": []}
+    times: dict[str, list[float]] = {"skada": [], "driftfit": []}
+    accuracies: dict[str, list[float]] = {"skada": [], "driftfit": []}
     for seed in range(seeds):
         source, target, fresh = DATA[data](seed)
-        for name, fit in (("skada", fit_skada), ("gradapt", fit_gradapt)):
+        for name, fit in (("skada", fit_skada), ("driftfit", fit_driftfit)):
             started = time.perf_counter()
             model = fit(make_base(base, seed), source, target, seed)
             times[name].append(time.perf_counter() - started)
@@ -97,7 +97,7 @@ def compare(data: str, base: str, seeds: int) -> dict[str, object]:
         "base": base,
         "seeds": seeds,
         "seconds": seconds,
-        "faster": seconds["skada"] / seconds["gradapt"],
+        "faster": seconds["skada"] / seconds["driftfit"],
         "accuracy": {name: float(np.mean(values)) for name, values in accuracies.items()},
         "accuracies": accuracies,
     }
@@ -110,20 +110,22 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")  # convergence warnings of both
     results = []
-    print(f"{'data':<16}{'classifier':<12}{'skada s':>9}{'gradapt s':>11}{'faster':>8}{'skada %':>9}{'gradapt %':>11}")
+    print(
+        f"{'data':<16}{'classifier':<12}{'skada s':>9}{'driftfit s':>11}{'faster':>8}{'skada %':>9}{'driftfit %':>11}"
+    )
     with threadpool_limits(limits=1):
-        fit_gradapt(make_base("logistic", 0), *moons(0)[:2], 0)  # imports and compilation
+        fit_driftfit(make_base("logistic", 0), *moons(0)[:2], 0)  # imports and compilation
         for base in ("logistic", "mlp"):
             for data in DATA:
                 row = compare(data, base, options.seeds)
                 results.append(row)
                 seconds, accuracy = row["seconds"], row["accuracy"]
                 print(
-                    f"{data:<16}{base:<12}{seconds['skada']:>9.2f}{seconds['gradapt']:>11.2f}{row['faster']:>7.1f}x"
-                    f"{100 * accuracy['skada']:>9.1f}{100 * accuracy['gradapt']:>11.1f}",
+                    f"{data:<16}{base:<12}{seconds['skada']:>9.2f}{seconds['driftfit']:>11.2f}{row['faster']:>7.1f}x"
+                    f"{100 * accuracy['skada']:>9.1f}{100 * accuracy['driftfit']:>11.1f}",
                     flush=True,
                 )
-    versions = {name: version(name) for name in ("gradapt", "skada", "scikit-learn", "POT", "numpy")}
+    versions = {name: version(name) for name in ("driftfit", "skada", "scikit-learn", "POT", "numpy")}
     if options.out:
         write_json(options.out, {"versions": versions, "python": sys.version.split()[0], "rows": results})
     print(json.dumps(versions))

@@ -14,14 +14,14 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from gradapt.paper.steps import accuracy
+from driftfit.paper.steps import accuracy
 from torch import Tensor
 
-from gradapt.datasets import color_mnist, rotated_mnist
-from gradapt.learners.torch_samples import Stored, logits, pick_device
-from gradapt.learners.torch_training import Adam, Recipe, Trainer
-from gradapt.networks import reference_conv_net
-from gradapt.paper.presets import settings
+from driftfit.datasets import color_mnist, rotated_mnist
+from driftfit.learners.torch_samples import Stored, logits, pick_device
+from driftfit.learners.torch_training import Adam, Recipe, Trainer
+from driftfit.networks import reference_conv_net
+from driftfit.paper.presets import settings
 
 # Mean and standard deviation of MNIST's pixels.
 MEAN, SPREAD = 0.1307, 0.3081

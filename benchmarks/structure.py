@@ -1,7 +1,7 @@
 """Couplings by structure: time and loss beside POT's in one run, and the picture of the pairs they join.
 
     python benchmarks/structure.py                      # a table; results/structure.json
-    python benchmarks/structure.py --picture FILE.png   # pairs at 60 degrees; needs MNIST (GRADAPT_DATA)
+    python benchmarks/structure.py --picture FILE.png   # pairs at 60 degrees; needs MNIST (DRIFTFIT_DATA)
 
 All solvers see the same squared distances. POT starts from the independent coupling, as it does by default. OTT
 (`pip install ott-jax`) is run where it is installed: entropic, with a strength of a hundredth of the mean cost, and
@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from gradapt.files import write_text
-from gradapt.transport import Exact, GromovWasserstein, Mapped, Orthogonal, Problem, solve
+from driftfit.files import write_text
+from driftfit.transport import Exact, GromovWasserstein, Mapped, Orthogonal, Problem, solve
 
 # Strength of OTT's entropy, in units of the mean cost.
 _OTT_STRENGTH = 0.01
@@ -33,7 +33,7 @@ def clouds(kind: str, n: int, seed: int) -> tuple[Any, Any]:
     rng = np.random.default_rng(seed)
     if kind == "gamma":
         return rng.gamma(1.0, size=(n, 8)) * np.arange(1, 9), rng.gamma(1.0, size=(n, 8)) * np.arange(1, 9)
-    from gradapt.datasets import rotated_mnist
+    from driftfit.datasets import rotated_mnist
 
     sequence = rotated_mnist(0, target_angle=60.0, distinct=True, seed=seed, n_samples=n, download=False)
     return sequence.source.matrix(), sequence.target.matrix()
@@ -88,7 +88,7 @@ def picture(path: str, n: int = 3_000, shown: int = 12) -> None:
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
-    from gradapt.datasets import rotated_mnist
+    from driftfit.datasets import rotated_mnist
 
     sequence = rotated_mnist(0, target_angle=60.0, distinct=True, seed=0, n_samples=n, download=False)
     source, target = sequence.source, sequence.target

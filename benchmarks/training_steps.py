@@ -13,11 +13,11 @@ from collections.abc import Callable
 
 import torch
 
-from gradapt.extras import has
-from gradapt.learners.torch_training import Recipe, Trainer
-from gradapt.methods.baselines import DANN, CoVi, DeepCoral, DeepJDOT, TargetStatistics
-from gradapt.methods.baselines.loop import PairedTrainer
-from gradapt.networks import reference_conv_net
+from driftfit.extras import has
+from driftfit.learners.torch_training import Recipe, Trainer
+from driftfit.methods.baselines import DANN, CoVi, DeepCoral, DeepJDOT, TargetStatistics
+from driftfit.methods.baselines.loop import PairedTrainer
+from driftfit.networks import reference_conv_net
 
 BATCH, WARM_UP = 128, 10
 # Each baseline at the layer where the paper's tables align.

@@ -6,7 +6,7 @@
 
 Every measurement runs in a process of its own, so that its peak memory is its own, after
 a small problem that loads the compiled code. Writes a JSON file, a table and a plot.
-MNIST (for ``conv`` and ``gpu``) is found through ``GRADAPT_DATA``.
+MNIST (for ``conv`` and ``gpu``) is found through ``DRIFTFIT_DATA``.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def mixture(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
 
 def mnist(n: int) -> np.ndarray:
     """The first ``n`` training images."""
-    path = Path(os.environ.get("GRADAPT_DATA", "data")) / "mnist" / "train-images-idx3-ubyte.gz"
+    path = Path(os.environ.get("DRIFTFIT_DATA", "data")) / "mnist" / "train-images-idx3-ubyte.gz"
     if not path.exists():
-        raise SystemExit(f"{path} is missing; set GRADAPT_DATA to the folder that holds mnist/")
+        raise SystemExit(f"{path} is missing; set DRIFTFIT_DATA to the folder that holds mnist/")
     with gzip.open(path) as file:
         file.read(16)
         return np.frombuffer(file.read(n * 784), np.uint8).reshape(n, 28, 28).astype(np.float32) / 255
@@ -80,14 +80,14 @@ def peak() -> float:
 
 
 def warm_up() -> None:
-    from gradapt.transport import Exact, transport
+    from driftfit.transport import Exact, transport
 
     for n, d in ((320, 3), (320, 2000), (20, 3)):
         transport(*mixture(n, d), solver=Exact(device="cpu"))
 
 
 def measure_certified(n: int, d: int, memory: float = 2.0**31) -> Record:
-    from gradapt.transport import Exact, transport
+    from driftfit.transport import Exact, transport
 
     warm_up()
     x0, x1 = mixture(n, d)
@@ -116,9 +116,9 @@ def measure_conv(n: int) -> Record:
     """Our whole solve, one float32 matrix product of the same size, and POT on the same costs."""
     import ot
 
-    from gradapt.transport import Exact, Problem
-    from gradapt.transport.problem.certificate import certify
-    from gradapt.transport.problem.float32_products import Products
+    from driftfit.transport import Exact, Problem
+    from driftfit.transport.problem.certificate import certify
+    from driftfit.transport.problem.float32_products import Products
 
     warm_up()
     x0, x1 = (x.numpy() for x in conv_features(n))
@@ -160,7 +160,7 @@ def measure_conv(n: int) -> Record:
 
 
 def measure_million(n: int, d: int, sub: int) -> Record:
-    from gradapt.transport import Exact, Hierarchical, Problem, solve, transport
+    from driftfit.transport import Exact, Hierarchical, Problem, solve, transport
 
     warm_up()
     solver = Hierarchical(device="cpu")
@@ -178,7 +178,7 @@ def measure_million(n: int, d: int, sub: int) -> Record:
 
 def measure_refined(n: int, d: int, gap: float, device: str) -> Record:
     """`Hierarchical` until a gap is proven, with its certificate; samples in float32, in the processor's memory."""
-    from gradapt.transport import Hierarchical, transport
+    from driftfit.transport import Hierarchical, transport
 
     x0, x1 = (x.astype(np.float32) for x in mixture(n, d))
     solver = Hierarchical(gap=gap, seconds=None if device == "cpu" else 300, device=device)
@@ -203,8 +203,8 @@ def measure_gpu(sizes: list[int]) -> list[Record]:
     """On one GPU: conv features, costs and certificate included; POT on the same machine's processor if it is there."""
     import torch
 
-    from gradapt.transport import Exact, Problem, transport
-    from gradapt.transport.problem.certificate import certify
+    from driftfit.transport import Exact, Problem, transport
+    from driftfit.transport.problem.certificate import certify
 
     records: list[Record] = []
     transport(*(torch.from_numpy(x).cuda() for x in mixture(2000, 2000)), solver=Exact())
@@ -244,8 +244,8 @@ def measure_gpu_unequal(sizes: list[tuple[int, int]]) -> list[Record]:
     """On one GPU: rows of Cover Type, full of ties, between clouds of unequal size; needs the data set and numba."""
     import torch
 
-    from gradapt.datasets import covtype
-    from gradapt.transport import Exact, Problem, solve
+    from driftfit.datasets import covtype
+    from driftfit.transport import Exact, Problem, solve
 
     x0, x1 = (
         torch.from_numpy(domain.samples).cuda() for domain in list(covtype(n_given=2, preset="paper", seed=0))[:2]
@@ -323,7 +323,7 @@ def compare(sizes: list[int], d: int) -> Record:
 
 def versions() -> Record:
     found: Record = {"python": platform.python_version(), "cores": len(os.sched_getaffinity(0))}
-    for name in ("gradapt", "POT", "numpy", "scipy", "numba", "torch"):
+    for name in ("driftfit", "POT", "numpy", "scipy", "numba", "torch"):
         try:
             found[name] = version(name)
         except PackageNotFoundError:
@@ -353,7 +353,7 @@ def show(results: Record) -> None:
     """The comparison as a table with its exponents, the other parts a line each."""
     if "cpu" in results:
         print(
-            f"{'n':>8}{'gradapt s':>11}{'proven s':>10}{'ot.emd s':>10}{'ratio':>7}{'GiB':>7}{'emd GiB':>9}{'gap':>9}"
+            f"{'n':>8}{'driftfit s':>11}{'proven s':>10}{'ot.emd s':>10}{'ratio':>7}{'GiB':>7}{'emd GiB':>9}{'gap':>9}"
         )
         for row in results["cpu"]["rows"]:
             ours, pot = row["ours"], row["pot"]

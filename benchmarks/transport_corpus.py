@@ -4,7 +4,7 @@
     python benchmarks/transport_corpus.py --sizes 1000 --kind grid --kind lines
 
 A process for each problem, in which both solvers run in turn, so that ratios are those of one machine in one state.
-Real tables are found through ``GRADAPT_DATA``; kinds without their data are left out and named. Writes a JSON file
+Real tables are found through ``DRIFTFIT_DATA``; kinds without their data are left out and named. Writes a JSON file
 after each problem, and goes on from there when it is started again; ``--again`` races anew.
 """
 
@@ -216,21 +216,21 @@ def imbalanced(rng: np.random.Generator, n: int) -> Case:
 
 @kind("L1 distance d=3")
 def cityblock(rng: np.random.Generator, n: int) -> Case:
-    from gradapt.transport import PowerMetric
+    from driftfit.transport import PowerMetric
 
     return *mixtures(rng, n, n, 3), None, None, PowerMetric("cityblock")
 
 
 @kind("distance d=8, unequal")
 def distance(rng: np.random.Generator, n: int) -> Case:
-    from gradapt.transport import PowerMetric
+    from driftfit.transport import PowerMetric
 
     return *mixtures(rng, n, int(0.8 * n), 8), None, None, PowerMetric("euclidean")
 
 
 @kind("costs of 0 and 1")
 def binary(rng: np.random.Generator, n: int) -> Case:
-    from gradapt.transport import Precomputed
+    from driftfit.transport import Precomputed
 
     costs = (rng.random((n, n)) < 0.98).astype(float)
     return np.arange(n)[:, None], np.arange(n)[:, None], None, None, Precomputed(costs)
@@ -238,7 +238,7 @@ def binary(rng: np.random.Generator, n: int) -> Case:
 
 @kind("random costs")
 def random_costs(rng: np.random.Generator, n: int) -> Case:
-    from gradapt.transport import Precomputed
+    from driftfit.transport import Precomputed
 
     costs = rng.random((n, int(0.9 * n)))
     return np.arange(n)[:, None], np.arange(costs.shape[1])[:, None], None, None, Precomputed(costs)
@@ -254,7 +254,7 @@ def table(name: str, rng: np.random.Generator, n: int, *, scaled: bool) -> Case:
     """First against last rows of a real table: numbers as they are or scaled, words as one-hot columns."""
     import pandas as pd
 
-    frame = pd.read_parquet(Path(os.environ.get("GRADAPT_DATA", "data")) / "tables" / f"{name}.parquet")
+    frame = pd.read_parquet(Path(os.environ.get("DRIFTFIT_DATA", "data")) / "tables" / f"{name}.parquet")
     parts = []
     for column in frame.columns:
         values = frame[column]
@@ -290,7 +290,7 @@ def race(name: str, n: int) -> dict[str, Any]:
     """One problem, solved by us with certificate and by `ot.emd2` with costs, in turn; the best of three if short."""
     import ot
 
-    from gradapt.transport import Exact, Problem, solve
+    from driftfit.transport import Exact, Problem, solve
 
     x0, x1, w0, w1, cost = KINDS[name](np.random.default_rng(0), n)
     problem = Problem.of(x0, x1, w0, w1, cost)
@@ -362,7 +362,7 @@ def in_own_process(name: str, n: int) -> dict[str, Any] | None:
 
 def warm_up() -> None:
     """Load the compiled code."""
-    from gradapt.transport import transport
+    from driftfit.transport import transport
 
     rng = np.random.default_rng(0)
     for n, m, d in ((320, 320, 3), (320, 320, 2000), (1600, 1500, 3), (1600, 1500, 60), (20, 30, 3)):

@@ -73,8 +73,8 @@ def shares(rng: np.random.Generator, size: int, units: int) -> list[int]:
 
 def examine(number: int) -> dict[str, Any]:
     """One small problem against rational arithmetic."""
-    from gradapt.transport import Exact, Problem, solve
-    from gradapt.transport.problem.certificate import certify
+    from driftfit.transport import Exact, Problem, solve
+    from driftfit.transport.problem.certificate import certify
 
     rng = np.random.default_rng([number, 1])
     kind = KINDS[number % len(KINDS)]
@@ -112,7 +112,7 @@ def examine(number: int) -> dict[str, Any]:
 
 def clocked(number: int) -> dict[str, Any]:
     """The time of one larger problem; of two runs where the first may have been disturbed."""
-    from gradapt.transport import Exact, Problem, solve
+    from driftfit.transport import Exact, Problem, solve
 
     rng = np.random.default_rng([number, 2])
     kind = KINDS[number % len(KINDS)]

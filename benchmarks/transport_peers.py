@@ -32,7 +32,7 @@ _LAZY_UP_TO = 2000
 
 
 def by_us(x0: Cloud, x1: Cloud) -> np.ndarray:
-    from gradapt.transport import Exact, transport
+    from driftfit.transport import Exact, transport
 
     plan = transport(x0, x1, solver=Exact(device="cpu"))
     assert plan.certificate.proves_optimal()
@@ -73,7 +73,7 @@ def by_lapx(x0: Cloud, x1: Cloud) -> np.ndarray:
 
 
 SOLVERS: dict[str, Callable[[Cloud, Cloud], np.ndarray]] = {
-    "gradapt, with certificate": by_us,
+    "driftfit, with certificate": by_us,
     "`ot.emd`": by_pot,
     "POT, lazy": by_pot_lazy,
     "POT, bijection (not exact)": by_pot_bijection,

@@ -6,7 +6,7 @@
     python benchmarks/trust.py bounds [--seeds 5]
     python benchmarks/trust.py pictures
 
-The accuracy table reads MNIST, Cover Type and Portraits from the folder named by GRADAPT_DATA, or downloads them.
+The accuracy table reads MNIST, Cover Type and Portraits from the folder named by DRIFTFIT_DATA, or downloads them.
 Labels of unlabelled domains are looked at here only, to compare; the library never sees them.
 """
 
@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from records import write_record
 
-from gradapt.domains import Domain, DomainSequence
+from driftfit.domains import Domain, DomainSequence
 
 
 def dialed_digits(seed: int) -> DomainSequence:
@@ -52,7 +52,7 @@ def dialed_digits(seed: int) -> DomainSequence:
 
 def mixed_digits(seed: int) -> DomainSequence:
     """Upright digits of which a growing share is turned by 60 degrees: gradual in number, not in place."""
-    from gradapt.datasets.toy import rotated_digits
+    from driftfit.datasets.toy import rotated_digits
 
     upright, turned = rotated_digits((0, 60), seed=seed)
     rng = np.random.default_rng(seed)
@@ -66,7 +66,7 @@ def mixed_digits(seed: int) -> DomainSequence:
 
 def scenes() -> dict[str, tuple[Any, set[str]]]:
     """Each scene with the verdicts that are right for it."""
-    from gradapt.datasets.toy import rotated_digits
+    from driftfit.datasets.toy import rotated_digits
 
     labels, generate, no = "get labels here", "generate domains between these two", "do not adapt"
     return {
@@ -90,7 +90,7 @@ def verdicts(n_seeds: int, first: int = 0) -> list[dict[str, Any]]:
     from sklearn.linear_model import LogisticRegression
     from sklearn.svm import SVC
 
-    from gradapt.trust import check
+    from driftfit.trust import check
 
     rows = []
     for model in (SVC(), LogisticRegression(max_iter=200)):
@@ -108,8 +108,8 @@ def paths(seed: int) -> list[tuple[str, DomainSequence, Any]]:
     from sklearn.linear_model import LogisticRegression
     from sklearn.svm import SVC
 
-    from gradapt.datasets import covtype, portraits, rotated_mnist
-    from gradapt.datasets.toy import moving_gaussians, rotated_digits, rotating_moons
+    from driftfit.datasets import covtype, portraits, rotated_mnist
+    from driftfit.datasets.toy import moving_gaussians, rotated_digits, rotating_moons
 
     linear = LogisticRegression(max_iter=300, C=0.05)
     found = [
@@ -132,7 +132,7 @@ def accuracy(n_seeds: int, first: int = 0) -> tuple[list[dict[str, Any]], list[d
 
     from sklearn.exceptions import ConvergenceWarning
 
-    from gradapt.trust import PathView, assess
+    from driftfit.trust import PathView, assess
 
     warnings.simplefilter("ignore", ConvergenceWarning)
     rows: list[dict[str, Any]] = []
@@ -155,7 +155,7 @@ def accuracy(n_seeds: int, first: int = 0) -> tuple[list[dict[str, Any]], list[d
 
 def estimates(view: Any, sequence: DomainSequence) -> list[dict[str, Any]]:
     """Every estimator on every domain after the source: what it misses, in points, and whether its interval holds."""
-    from gradapt.trust import Agreement, CarriedAgreement, CarriedOrAgreement, ThresholdedConfidence
+    from driftfit.trust import Agreement, CarriedAgreement, CarriedOrAgreement, ThresholdedConfidence
 
     estimators = {
         "confidence": ThresholdedConfidence(),
@@ -213,9 +213,9 @@ def one_path(case: str, n_steps: int, n: int, seed: int) -> dict[str, Any]:
     """Verdict and estimate for the source model on the target of one drawn path, and the truth."""
     from sklearn.linear_model import LogisticRegression
 
-    from gradapt.trust import CarriedOrAgreement, PathView
-    from gradapt.trust.checking import diagnose
-    from gradapt.trust.same_law import same_laws
+    from driftfit.trust import CarriedOrAgreement, PathView
+    from driftfit.trust.checking import diagnose
+    from driftfit.trust.same_law import same_laws
 
     sequence = drifting(case, n_steps, n, seed)
     view = PathView.of(sequence, LogisticRegression(), seed)
@@ -328,9 +328,9 @@ def pictures(folder: Path) -> None:
     """The ring whose two readings nothing can tell apart, and the terms of a bound on the demo's path."""
     from matplotlib.figure import Figure
 
-    from gradapt.methods import GOAT
-    from gradapt.paper.demo import SCENES
-    from gradapt.trust import error_certificate
+    from driftfit.methods import GOAT
+    from driftfit.paper.demo import SCENES
+    from driftfit.trust import error_certificate
 
     figure = Figure(figsize=(10.0, 2.7), layout="constrained")
     colours = np.array(["#4477aa", "#ee6677", "#228833"])
@@ -361,7 +361,7 @@ def pictures(folder: Path) -> None:
 
 def yearbook(n_domains: int, seed: int) -> DomainSequence:
     """The first so many of six windows of the Portraits, 1905 to 1973; 1,000 pictures each."""
-    from gradapt.datasets import portraits
+    from driftfit.datasets import portraits
 
     return DomainSequence(list(_flat(portraits(4, n_samples=1_000, seed=seed)))[:n_domains])
 
@@ -375,9 +375,9 @@ def bounds(n_seeds: int, first: int, folder: Path) -> dict[str, Any]:
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
 
-    from gradapt.trust import LabelledPoints, error_certificate
-    from gradapt.trust.moves import Moves
-    from gradapt.trust.view import encoded_rows
+    from driftfit.trust import LabelledPoints, error_certificate
+    from driftfit.trust.moves import Moves
+    from driftfit.trust.view import encoded_rows
 
     table: dict[str, Any] = {}
     for n_domains, name in ((3, "1905-1951"), (6, "1905-1973")):

@@ -1,6 +1,6 @@
 """Verdicts and estimates on real tables, judged with the labels that none of them sees.
 
-    GRADAPT_DATA=... python benchmarks/verdicts_on_tables.py [--seeds 0 1] [--tables elec2 ...] [--json FILE]
+    DRIFTFIT_DATA=... python benchmarks/verdicts_on_tables.py [--seeds 0 1] [--tables elec2 ...] [--json FILE]
 
 The tables and splits of `benchmarks/remedies.py`: the first window is labelled, the last one is the target, and half of
 its rows are held out; their labels are used here and nowhere else. What the verdict advises is compared with what plain
@@ -19,9 +19,9 @@ from typing import Any
 
 from remedies import TABLES, source_model, split
 
-from gradapt.methods import GOAT, GradualSelfTraining
-from gradapt.paths import Transport
-from gradapt.trust import Gate, assess
+from driftfit.methods import GOAT, GradualSelfTraining
+from driftfit.paths import Transport
+from driftfit.trust import Gate, assess
 
 # A difference of less than this, in points, is called none.
 _POINT = 1.0
@@ -98,8 +98,8 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1])
     parser.add_argument("--json", type=Path, dest="target", help="write every split to this file")
     chosen = parser.parse_args()
-    if "GRADAPT_DATA" not in os.environ:
-        raise SystemExit("GRADAPT_DATA must name the folder that holds covtype/, elec2/ and tables/")
+    if "DRIFTFIT_DATA" not in os.environ:
+        raise SystemExit("DRIFTFIT_DATA must name the folder that holds covtype/, elec2/ and tables/")
     warnings.simplefilter("ignore")
     rows = []
     for name in chosen.tables:

@@ -12,12 +12,12 @@ HERE = Path(__file__).parent
 REPOSITORY = HERE.parent
 sys.path.insert(0, str(REPOSITORY / "src"))
 
-import gradapt  # noqa: E402
+import driftfit  # noqa: E402
 
-project = "gradapt"
-author = "The gradapt developers"
-copyright = "The gradapt developers"
-version = release = gradapt.__version__
+project = "driftfit"
+author = "The driftfit developers"
+copyright = "The driftfit developers"
+version = release = driftfit.__version__
 
 extensions = [
     "myst_parser",
@@ -47,7 +47,7 @@ numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 
 html_theme = "pydata_sphinx_theme"
-html_title = f"gradapt {version}"
+html_title = f"driftfit {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_favicon = "_static/favicon.svg"
@@ -84,20 +84,20 @@ sphinx_gallery_conf = {
 
 # The packages whose names are the public API. A name is documented in the first that exports it.
 PACKAGES = (
-    "gradapt.domains",
-    "gradapt.transport",
-    "gradapt.paths",
-    "gradapt.learners",
-    "gradapt.methods",
-    "gradapt.choice",
-    "gradapt.estimators",
-    "gradapt.trust",
-    "gradapt.theory",
-    "gradapt.engines",
-    "gradapt.tables",
-    "gradapt.datasets",
-    "gradapt.networks",
-    "gradapt.paper",
+    "driftfit.domains",
+    "driftfit.transport",
+    "driftfit.paths",
+    "driftfit.learners",
+    "driftfit.methods",
+    "driftfit.choice",
+    "driftfit.estimators",
+    "driftfit.trust",
+    "driftfit.theory",
+    "driftfit.engines",
+    "driftfit.tables",
+    "driftfit.datasets",
+    "driftfit.networks",
+    "driftfit.paper",
 )
 
 
@@ -122,7 +122,7 @@ def write_api(folder: Path) -> None:
     _write(
         folder / "index.md",
         "# API\n\nEvery public name, by package; the classifiers and the most used names can also be imported from "
-        f"`gradapt`. Examples on these pages run in the tests.\n\n```{{toctree}}\n:maxdepth: 1\n\n{listing}\n```\n",
+        f"`driftfit`. Examples on these pages run in the tests.\n\n```{{toctree}}\n:maxdepth: 1\n\n{listing}\n```\n",
     )
 
 

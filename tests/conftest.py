@@ -14,9 +14,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
-    "gradapt", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+    "driftfit",
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-settings.load_profile("gradapt")
+settings.load_profile("driftfit")
 
 # A shell starts what runs in the background with interrupts ignored, for its children too; tests of them need them.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -31,9 +34,9 @@ def rng() -> np.random.Generator:
 @pytest.fixture(scope="session")
 def benchmark_data() -> Path:
     """The folder of real benchmark files, where there is one."""
-    folder = os.environ.get("GRADAPT_DATA")
+    folder = os.environ.get("DRIFTFIT_DATA")
     if not folder or not Path(folder).is_dir():
-        pytest.skip("GRADAPT_DATA names no folder with the benchmark files")
+        pytest.skip("DRIFTFIT_DATA names no folder with the benchmark files")
     return Path(folder)
 
 

@@ -20,27 +20,27 @@ LARGEST_IMPORT_SECONDS = 1.0
 
 
 def check_library() -> None:
-    """Load gradapt in time, fit its classifiers, and ask for what is not there."""
+    """Load driftfit in time, fit its classifiers, and ask for what is not there."""
     start = time.perf_counter()
-    import gradapt
+    import driftfit
 
     seconds = time.perf_counter() - start
     print(f"import_seconds {seconds:.3f}")
-    expect(seconds < LARGEST_IMPORT_SECONDS, f"import gradapt took {seconds:.2f} s")
+    expect(seconds < LARGEST_IMPORT_SECONDS, f"import driftfit took {seconds:.2f} s")
 
     warnings.simplefilter("error")
-    import gradapt.choice
-    import gradapt.theory
-    import gradapt.trust
-    from gradapt.datasets.toy import moving_gaussians
-    from gradapt.transport import interpolate, transport
+    import driftfit.choice
+    import driftfit.theory
+    import driftfit.trust
+    from driftfit.datasets.toy import moving_gaussians
+    from driftfit.transport import interpolate, transport
 
     X, y, step = moving_gaussians((0, 1, 2, 3), n_samples=100).as_samples()
     target = step == max(step)
     for method in ("GOAT", "GradualSelfTraining", "DirectSelfTraining", "CarriedLabels"):
         name = f"{method}Classifier"
         start = time.perf_counter()
-        fitted = getattr(gradapt, name)().fit(X, y, sample_domain=step)
+        fitted = getattr(driftfit, name)().fit(X, y, sample_domain=step)
         print(f"{name} {(fitted.predict(X) == y)[target].mean():.3f}")
         print(f"{name}_seconds {time.perf_counter() - start:.3f}")
     # Unequal sizes and weights take other solvers than equal ones.
@@ -49,17 +49,17 @@ def check_library() -> None:
     expect(plan.certificate.gap < 1e-9, f"the plan has a gap of {plan.certificate.gap!r}")
     expect(interpolate(x0, x1, plan, position=0.5)[0].shape[1] == 2, "the interpolated samples have other features")
     try:
-        print(gradapt.TorchClassifier)
+        print(driftfit.TorchClassifier)
         raise AssertionError("TorchClassifier is there without torch")
     except ImportError as error:
-        expect("pip install 'gradapt[torch]'" in str(error), f"no extra is named: {error}")
+        expect("pip install 'driftfit[torch]'" in str(error), f"no extra is named: {error}")
 
 
 def check_command() -> None:
-    """`gradapt --help` answers, and `gradapt adapt` says in one line which extra it needs."""
-    command = Path(sysconfig.get_path("scripts")) / "gradapt"
+    """`driftfit --help` answers, and `driftfit adapt` says in one line which extra it needs."""
+    command = Path(sysconfig.get_path("scripts")) / "driftfit"
     shown = subprocess.run([command, "--help"], capture_output=True, text=True)
-    expect(shown.returncode == 0 and "adapt" in shown.stdout, f"gradapt --help fails: {shown.stderr}")
+    expect(shown.returncode == 0 and "adapt" in shown.stdout, f"driftfit --help fails: {shown.stderr}")
     with tempfile.TemporaryDirectory() as folder:
         table = Path(folder) / "table.csv"
         table.write_text("x,when,label\n" + "".join(f"{i % 7},{i},{i % 2}\n" for i in range(60)))
@@ -68,10 +68,10 @@ def check_command() -> None:
             capture_output=True,
             text=True,
         )
-    print(f"gradapt_adapt {done.stderr.strip()}")
-    expect(done.returncode != 0, "gradapt adapt needs no extra")
-    expect("pip install 'gradapt[tables]'" in done.stderr, f"no extra is named: {done.stderr}")
-    expect("Traceback" not in done.stderr, "gradapt adapt shows a traceback")
+    print(f"driftfit_adapt {done.stderr.strip()}")
+    expect(done.returncode != 0, "driftfit adapt needs no extra")
+    expect("pip install 'driftfit[tables]'" in done.stderr, f"no extra is named: {done.stderr}")
+    expect("Traceback" not in done.stderr, "driftfit adapt shows a traceback")
 
 
 def weigh() -> None:

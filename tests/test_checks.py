@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from gradapt.checks import check_fraction, check_points, check_position, check_weights
-from gradapt.errors import InputError
+from driftfit.checks import check_fraction, check_points, check_position, check_weights
+from driftfit.errors import InputError
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-import gradapt
-from gradapt.deprecation import deprecated, renamed_parameter
-from gradapt.errors import InputError
+import driftfit
+from driftfit.deprecation import deprecated, renamed_parameter
+from driftfit.errors import InputError
 
-ROOT = Path(gradapt.__file__).parent
+ROOT = Path(driftfit.__file__).parent
 
 
 def test_a_deprecated_function_works_and_warns_at_its_caller():
@@ -62,7 +62,7 @@ def overdue(source: str, version: str) -> list[str]:
 
 
 def test_nothing_outlives_its_version():
-    found = {str(path): overdue(path.read_text(encoding="utf-8"), gradapt.__version__) for path in ROOT.rglob("*.py")}
+    found = {str(path): overdue(path.read_text(encoding="utf-8"), driftfit.__version__) for path in ROOT.rglob("*.py")}
     assert {path: gone for path, gone in found.items() if gone and not path.endswith("deprecation.py")} == {}
 
 

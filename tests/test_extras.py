@@ -5,16 +5,16 @@ from types import ModuleType
 
 import pytest
 
-import gradapt
-from gradapt.errors import InputError
-from gradapt.extras import MissingExtra, has, need
+import driftfit
+from driftfit.errors import InputError
+from driftfit.extras import MissingExtra, has, need
 
 
 def test_the_line_names_package_and_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "PIL", None)
     with pytest.raises(MissingExtra) as caught:
         need("PIL", "tables", "reading images")
-    assert str(caught.value) == ("reading images needs Pillow, which is not installed: pip install 'gradapt[tables]'")
+    assert str(caught.value) == ("reading images needs Pillow, which is not installed: pip install 'driftfit[tables]'")
     assert isinstance(caught.value, InputError)
     assert isinstance(caught.value, ImportError)
     assert not has("PIL")
@@ -29,16 +29,16 @@ def test_a_package_that_is_there_but_broken_speaks_for_itself(tmp_path, monkeypa
 
 
 WITHOUT_TORCH = """
-import gradapt
-from gradapt import *
-from gradapt.extras import MissingExtra
-assert "TorchClassifier" not in dir(gradapt) and "GOATClassifier" in dir(gradapt)
+import driftfit
+from driftfit import *
+from driftfit.extras import MissingExtra
+assert "TorchClassifier" not in dir(driftfit) and "GOATClassifier" in dir(driftfit)
 calls = [
-    lambda: gradapt.TorchClassifier,
-    lambda: gradapt.DANNClassifier,
-    lambda: __import__("gradapt.networks"),
-    lambda: __import__("gradapt.theory").theory.network_upper(None, None),
-    lambda: __import__("gradapt.theory").theory.network_lower(None, None),
+    lambda: driftfit.TorchClassifier,
+    lambda: driftfit.DANNClassifier,
+    lambda: __import__("driftfit.networks"),
+    lambda: __import__("driftfit.theory").theory.network_upper(None, None),
+    lambda: __import__("driftfit.theory").theory.network_lower(None, None),
 ]
 for call in calls:
     try:
@@ -52,18 +52,18 @@ def test_names_that_need_torch_say_so_without_it(run_without):
     done = run_without(["torch"], WITHOUT_TORCH)
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
-    assert lines[0] == "TorchClassifier needs torch, which is not installed: pip install 'gradapt[torch]'"
+    assert lines[0] == "TorchClassifier needs torch, which is not installed: pip install 'driftfit[torch]'"
     assert len(lines) == 5
-    assert all("needs torch" in line and "pip install 'gradapt[torch]'" in line for line in lines)
+    assert all("needs torch" in line and "pip install 'driftfit[torch]'" in line for line in lines)
 
 
 def test_an_unknown_name_is_an_attribute_error():
-    assert not hasattr(gradapt, "NoSuchClassifier")
+    assert not hasattr(driftfit, "NoSuchClassifier")
 
 
-@pytest.mark.parametrize("name", [name for name in gradapt.__all__ if name != "__version__"])
+@pytest.mark.parametrize("name", [name for name in driftfit.__all__ if name != "__version__"])
 def test_lazy_names_stay_what_they_are_once_their_home_is_loaded(name):
-    # A name that is also a package of gradapt would turn into that package after its first import.
-    first = getattr(gradapt, name)
+    # A name that is also a package of driftfit would turn into that package after its first import.
+    first = getattr(driftfit, name)
     assert not isinstance(first, ModuleType)
-    assert getattr(gradapt, name) is first
+    assert getattr(driftfit, name) is first

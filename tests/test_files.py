@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from gradapt.errors import InputError
-from gradapt.files import atomic_file, write_json
+from driftfit.errors import InputError
+from driftfit.files import atomic_file, write_json
 
 
 def test_a_failed_write_leaves_the_old_file_and_no_scraps(tmp_path):

@@ -18,7 +18,7 @@ GALLERY = Path(__file__).parents[1] / "docs" / "gallery"
 SCRIPTS = sorted(GALLERY.glob("plot_*.py"))
 QUICK = ("plot_02_geodesic", "plot_03_certificates", "plot_06_label_shift")
 # The toy data are a module of their own, which the README names.
-PUBLIC_MODULES = ("gradapt.datasets.toy",)
+PUBLIC_MODULES = ("driftfit.datasets.toy",)
 MOST_CODE_LINES = 45
 
 
@@ -46,8 +46,8 @@ def private_names(source: str) -> set[str]:
     found = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names if alias.name.partition(".")[0] == "gradapt"}
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "gradapt":
+            found |= {alias.name for alias in node.names if alias.name.partition(".")[0] == "driftfit"}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "driftfit":
             module = import_module(str(node.module))
             package = hasattr(module, "__path__") or node.module in PUBLIC_MODULES
             exported = set(module.__all__) if package else set()
@@ -72,14 +72,14 @@ def test_a_script_is_short_public_and_draws(path):
     assert private_names(source) == set()
     assert source.count("\n# %%\n") >= 3
     assert 20 <= n_code_lines(source) <= MOST_CODE_LINES
-    assert "GRADAPT_DATA" not in source
+    assert "DRIFTFIT_DATA" not in source
     assert "http" not in source
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", QUICK)
 def test_a_quick_script_runs_without_a_warning(name, tmp_path):
-    settings = {key: value for key, value in os.environ.items() if key not in ("DISPLAY", "GRADAPT_DATA")}
+    settings = {key: value for key, value in os.environ.items() if key not in ("DISPLAY", "DRIFTFIT_DATA")}
     done = subprocess.run(
         [sys.executable, "-W", "error", str(GALLERY / f"{name}.py")],
         env={**settings, "MPLBACKEND": "Agg"},
@@ -111,10 +111,11 @@ def test_a_script_without_a_figure_is_caught():
 
 
 def test_a_private_name_is_caught():
-    assert private_names("from gradapt import GOATClassifier\nfrom gradapt.datasets.toy import rotated_digits") == set()
-    assert private_names("from gradapt.datasets.toy import DIGIT_SHAPE") == {"gradapt.datasets.toy.DIGIT_SHAPE"}
-    assert private_names("from gradapt.transport.plan import Plan") == {"gradapt.transport.plan.Plan"}
-    assert private_names("import gradapt.seeds") == {"gradapt.seeds"}
+    public = "from driftfit import GOATClassifier\nfrom driftfit.datasets.toy import rotated_digits"
+    assert private_names(public) == set()
+    assert private_names("from driftfit.datasets.toy import DIGIT_SHAPE") == {"driftfit.datasets.toy.DIGIT_SHAPE"}
+    assert private_names("from driftfit.transport.plan import Plan") == {"driftfit.transport.plan.Plan"}
+    assert private_names("import driftfit.seeds") == {"driftfit.seeds"}
 
 
 def test_code_lines_are_counted_without_words():

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[1] / "src" / "gradapt"
+ROOT = Path(__file__).parents[1] / "src" / "driftfit"
 MOST_LINES_OF_A_FUNCTION = 60
 MOST_PARAMETERS = 10
 MOST_LINES_OF_A_FILE = 350
@@ -164,7 +164,7 @@ def test_too_many_parameters_are_caught_in_methods_too():
         ("def f():\n    from torch.nn.modules.batchnorm import _BatchNorm", "torch.nn.modules.batchnorm._BatchNorm"),
         ("import scipy.optimize._linprog", "scipy.optimize._linprog"),
         ("from scipy._lib import deprecation", "scipy._lib.deprecation"),
-        ("from gradapt.estimators.adapted import _seed", "gradapt.estimators.adapted._seed"),
+        ("from driftfit.estimators.adapted import _seed", "driftfit.estimators.adapted._seed"),
     ],
 )
 def test_a_private_name_of_another_is_caught(source, name):
@@ -172,7 +172,8 @@ def test_a_private_name_of_another_is_caught(source, name):
 
 
 def test_public_names_and_dunders_are_let_pass():
-    assert private_imports("from __future__ import annotations\nfrom gradapt import __version__\nimport numpy") == set()
+    public = "from __future__ import annotations\nfrom driftfit import __version__\nimport numpy"
+    assert private_imports(public) == set()
 
 
 def test_an_assertion_in_place_of_a_check_is_caught():

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).parents[1]
-SOURCE = REPOSITORY / "src" / "gradapt"
+SOURCE = REPOSITORY / "src" / "driftfit"
 # Code beside the library: what it imports is declared for tests.
 SCRIPTS = tuple(REPOSITORY / folder for folder in ("tests", "benchmarks", "docs/gallery"))
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -62,7 +62,7 @@ def declared(*extras: str) -> set[str]:
     waiting = list(extras)
     while waiting:
         for requirement in PROJECT["optional-dependencies"][waiting.pop()]:
-            own = re.fullmatch(r"gradapt\[(.+)\]", requirement)
+            own = re.fullmatch(r"driftfit\[(.+)\]", requirement)
             if own:
                 waiting += own.group(1).split(",")
             else:
@@ -95,7 +95,7 @@ def imports(source: str, *, top_level: bool = False) -> set[str]:
             names.add(node.module or "")
         elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("importorskip"):
             names.add(ast.literal_eval(node.args[0]))
-    packages = {name.partition(".")[0] for name in names} - {"", "gradapt"} - set(sys.stdlib_module_names)
+    packages = {name.partition(".")[0] for name in names} - {"", "driftfit"} - set(sys.stdlib_module_names)
     return {distribution(DISTRIBUTIONS.get(package, package)) for package in packages}
 
 
@@ -129,7 +129,7 @@ def sources(*folders: Path) -> dict[str, str]:
 
 
 def is_core(name: str) -> bool:
-    inside = name.removeprefix("src/gradapt/")
+    inside = name.removeprefix("src/driftfit/")
     if inside.startswith(NEEDS_TORCH):
         return False
     return inside.removesuffix(".py") in CORE_FILES or inside.split("/")[0] in CORE_PARTS
@@ -167,7 +167,7 @@ _OPTIONAL = {"tables": ("torch", "export", "onnx", "mlflow")}
 
 def test_extras_are_those_that_the_readme_names():
     readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"gradapt\[(\w+)\]", readme)) | set(re.findall(r"`\[(\w+)\]`", readme))
+    named = set(re.findall(r"driftfit\[(\w+)\]", readme)) | set(re.findall(r"`\[(\w+)\]`", readme))
     assert named == PROJECT["optional-dependencies"].keys() - {"check", "coverage", "docs", "test"}
 
 
@@ -204,7 +204,8 @@ def test_an_undeclared_import_is_caught_wherever_it_stands():
     source = "import numpy\ndef f():\n    try:\n        import yaml\n    except ImportError:\n        pass\n"
     assert undeclared({"a.py": source}, {"numpy"}) == {"a.py": {"pyyaml"}}
     assert undeclared({"a.py": source}, {"numpy"}, top_level=True) == {}
-    assert imports("import os, PIL.Image\nfrom sklearn import svm\nfrom gradapt import x") == {"pillow", "scikit-learn"}
+    several = "import os, PIL.Image\nfrom sklearn import svm\nfrom driftfit import x"
+    assert imports(several) == {"pillow", "scikit-learn"}
     assert imports("pytest.importorskip('polars.testing')") == {"polars"}
 
 
@@ -220,8 +221,8 @@ def test_extras_within_extras_are_followed():
 
 
 def test_core_files_are_told_apart():
-    assert is_core("src/gradapt/methods/goat.py")
-    assert is_core("src/gradapt/extras.py")
-    assert not is_core("src/gradapt/methods/baselines/dann.py")
-    assert not is_core("src/gradapt/learners/torch_learner.py")
-    assert not is_core("src/gradapt/tables/read.py")
+    assert is_core("src/driftfit/methods/goat.py")
+    assert is_core("src/driftfit/extras.py")
+    assert not is_core("src/driftfit/methods/baselines/dann.py")
+    assert not is_core("src/driftfit/learners/torch_learner.py")
+    assert not is_core("src/driftfit/tables/read.py")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-import gradapt
+import driftfit
 
-ROOT = Path(gradapt.__file__).parent
+ROOT = Path(driftfit.__file__).parent
 LAYERS = [
     {"errors", "seeds"},
     {"checks", "deprecation", "extras", "files"},
@@ -27,7 +27,7 @@ LEVEL = {room: level for level, rooms in enumerate(LAYERS) for room in rooms}
 
 
 def imported_rooms(source: str) -> set[str]:
-    """Rooms of gradapt that a module names in any import, at any depth."""
+    """Rooms of driftfit that a module names in any import, at any depth."""
     rooms = set()
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -36,7 +36,7 @@ def imported_rooms(source: str) -> set[str]:
             names = [f"{node.module}.{alias.name}" for alias in node.names]
         else:
             continue
-        rooms |= {name.split(".")[1] for name in names if name.startswith("gradapt.")}
+        rooms |= {name.split(".")[1] for name in names if name.startswith("driftfit.")}
     return rooms & LEVEL.keys()
 
 
@@ -65,6 +65,6 @@ def test_imports_point_down():
 
 
 def test_the_check_catches_an_upward_and_a_sideways_import():
-    assert upward_imports("transport", "def f():\n    from gradapt.methods import GOAT\n") == {"methods"}
-    assert upward_imports("theory", "import gradapt.transport\n") == {"transport"}
-    assert upward_imports("methods", "from gradapt import transport\n") == set()
+    assert upward_imports("transport", "def f():\n    from driftfit.methods import GOAT\n") == {"methods"}
+    assert upward_imports("theory", "import driftfit.transport\n") == {"transport"}
+    assert upward_imports("methods", "from driftfit import transport\n") == set()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-import gradapt
+import driftfit
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -18,7 +18,7 @@ def bounds(requirements):
     found = {}
     for requirement in requirements:
         name, _, version = requirement.partition(">=")
-        if not name.startswith("gradapt["):
+        if not name.startswith("driftfit["):
             found[name.lower()] = version
     return found
 
@@ -77,7 +77,7 @@ def test_the_recipe_has_the_dependencies_and_the_version_of_the_project():
 def test_the_newest_notes_are_about_the_version():
     headings = re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    assert headings[0] == PROJECT["version"] == gradapt.__version__ == str(cited["version"])
+    assert headings[0] == PROJECT["version"] == driftfit.__version__ == str(cited["version"])
 
 
 def test_a_broken_link_of_the_site_is_found(tmp_path):

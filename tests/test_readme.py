@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import gradapt
+import driftfit
 
 README = Path(__file__).parents[1] / "README.md"
 GLOSSARY = README.parent / "docs" / "glossary.md"
@@ -38,14 +38,14 @@ def test_it_stays_short():
 
 
 def commands() -> list[str]:
-    """Every line of the shell blocks that calls gradapt, without its comment."""
+    """Every line of the shell blocks that calls driftfit, without its comment."""
     blocks = re.findall(r"```sh\n(.*?)```", README.read_text(encoding="utf-8"), flags=re.DOTALL)
-    return [line.partition("#")[0].strip() for block in blocks for line in block.splitlines() if "gradapt " in line]
+    return [line.partition("#")[0].strip() for block in blocks for line in block.splitlines() if "driftfit " in line]
 
 
 @pytest.mark.slow
 def test_the_commands_run_one_after_the_other(tmp_path):
-    table = "gradapt demo --table events.parquet"
+    table = "driftfit demo --table events.parquet"
     assert f"`{table}`" in README.read_text(encoding="utf-8")
     assert len(commands()) == 2
     for command in (table, *commands()):
@@ -63,21 +63,21 @@ def test_every_block_is_valid_python(block):
 
 
 def named(path: Path) -> list[str]:
-    """Dotted names of gradapt, and classifiers, that a text sets in code."""
+    """Dotted names of driftfit, and classifiers, that a text sets in code."""
     code = " ".join(re.findall(r"`([^`\n]+)`", path.read_text(encoding="utf-8")))
-    return sorted(set(re.findall(r"\bgradapt(?:\.\w+)+", code)) | set(re.findall(r"\b\w+Classifier\b", code)))
+    return sorted(set(re.findall(r"\bdriftfit(?:\.\w+)+", code)) | set(re.findall(r"\b\w+Classifier\b", code)))
 
 
 def test_names_are_found_in_a_text(tmp_path):
     text = tmp_path / "a.md"
-    text.write_text("See `gradapt.trust`, or `SomeClassifier(1)` and `gradapt.methods.GOAT`, not gradapt.plain.\n")
-    assert named(text) == ["SomeClassifier", "gradapt.methods.GOAT", "gradapt.trust"]
+    text.write_text("See `driftfit.trust`, or `SomeClassifier(1)` and `driftfit.methods.GOAT`, not driftfit.plain.\n")
+    assert named(text) == ["SomeClassifier", "driftfit.methods.GOAT", "driftfit.trust"]
 
 
 @pytest.mark.parametrize("name", sorted({*named(README), *named(GLOSSARY)}))
 def test_every_name_exists(name):
     if "." not in name:
-        assert hasattr(gradapt, name)
+        assert hasattr(driftfit, name)
         return
     parent, _, last = name.rpartition(".")
     assert hasattr(import_module(parent), last) or import_module(name)

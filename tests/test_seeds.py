@@ -4,12 +4,12 @@ import sys
 import numpy as np
 import pytest
 
-from gradapt.seeds import as_seed, derive_seed
+from driftfit.seeds import as_seed, derive_seed
 
 
 def test_known_value_never_changes():
     # Results in the wild depend on these streams: a changed value would change them silently.
-    code = "from gradapt.seeds import derive_seed; print(derive_seed(0, 'source'))"
+    code = "from driftfit.seeds import derive_seed; print(derive_seed(0, 'source'))"
     other_process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert int(other_process.stdout) == derive_seed(0, "source") == 1843734734
 

@@ -10,7 +10,7 @@ import pytest
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = sorted(path for path in DOCS.rglob("*.md") if not {"api", "auto_examples"} & set(path.relative_to(DOCS).parts))
-SOURCE = DOCS.parent / "src" / "gradapt"
+SOURCE = DOCS.parent / "src" / "driftfit"
 GUIDES = [DOCS / "quickstart.md", *sorted((DOCS / "guide").glob("*.md"))]
 
 
@@ -21,8 +21,8 @@ def blocks(page):
 def commands(page):
     """Lines of the shell blocks that work on the made-up table, where the page begins with writing it."""
     shell = "".join(re.findall(r"```sh\n(.*?)```", page.read_text(encoding="utf-8"), flags=re.DOTALL))
-    lines = [line for line in shell.splitlines() if line.startswith("gradapt ") and "events.parquet" in line]
-    return lines if "gradapt demo --table events.parquet" in lines else []
+    lines = [line for line in shell.splitlines() if line.startswith("driftfit ") and "events.parquet" in line]
+    return lines if "driftfit demo --table events.parquet" in lines else []
 
 
 @pytest.mark.slow

@@ -17,8 +17,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from gradapt import GOATClassifier
-from gradapt.datasets.toy import rotating_moons
+from driftfit import GOATClassifier
+from driftfit.datasets.toy import rotating_moons
 
 angles = (0, 22.5, 45, 67.5, 90)
 X, y, angle = rotating_moons(angles, seed=0).as_samples()

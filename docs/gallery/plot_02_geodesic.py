@@ -13,7 +13,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import make_circles, make_moons
 
-from gradapt.transport import interpolate, transport, wasserstein
+from driftfit.transport import interpolate, transport, wasserstein
 
 ring = make_circles(300, noise=0.03, factor=0.99, random_state=0)[0]
 moons = make_moons(400, noise=0.05, random_state=0)[0] + [8.0, 0.0]

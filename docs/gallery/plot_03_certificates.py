@@ -12,7 +12,7 @@ the solver.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from gradapt.transport import Exact, IndependentCoupling, Sinkhorn, Sliced, transport
+from driftfit.transport import Exact, IndependentCoupling, Sinkhorn, Sliced, transport
 
 rng = np.random.default_rng(0)
 first = rng.normal(size=(500, 5))

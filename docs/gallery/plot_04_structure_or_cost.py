@@ -13,8 +13,8 @@ plan can preserve these instead (Gromov-Wasserstein).
 import matplotlib.pyplot as plt
 import numpy as np
 
-from gradapt.datasets.toy import rotated_digits
-from gradapt.transport import Exact, GromovWasserstein, transport
+from driftfit.datasets.toy import rotated_digits
+from driftfit.transport import Exact, GromovWasserstein, transport
 
 upright = rotated_digits((0, 60), split="train", seed=0).source.take(range(500))
 turned = rotated_digits((0, 60), split="held_out", seed=0).target.take(range(500))

@@ -17,8 +17,8 @@ import numpy as np
 from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
-from gradapt import GOATClassifier
-from gradapt.trust import Gate
+from driftfit import GOATClassifier
+from driftfit.trust import Gate
 
 X, y = load_digits(return_X_y=True)
 rng = np.random.default_rng(0)

@@ -16,8 +16,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from gradapt import AdaptedClassifier
-from gradapt.methods import ProportionCorrection
+from driftfit import AdaptedClassifier
+from driftfit.methods import ProportionCorrection
 
 data = load_breast_cancer()
 X, y = data.data[:, :2], data.target_names[data.target]

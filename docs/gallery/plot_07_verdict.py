@@ -15,8 +15,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from gradapt.datasets.toy import moving_gaussians
-from gradapt.trust import PathView, assess
+from driftfit.datasets.toy import moving_gaussians
+from driftfit.trust import PathView, assess
 
 paths = {
     "nothing moves": moving_gaussians((0, 0, 0, 0), n_samples=300, seed=0),

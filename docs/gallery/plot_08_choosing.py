@@ -15,8 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from gradapt import AutoAdaptedClassifier
-from gradapt.datasets.toy import rotating_moons
+from driftfit import AutoAdaptedClassifier
+from driftfit.datasets.toy import rotating_moons
 
 path = rotating_moons((0, 30, 60), n_samples=300, seed=0)
 fresh = rotating_moons((0, 30, 60), n_samples=300, split="held_out", seed=0).target

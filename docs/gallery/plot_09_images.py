@@ -11,8 +11,8 @@ have labels. The curves compare a classifier that is adapted step by step with o
 import matplotlib.pyplot as plt
 from sklearn.svm import SVC
 
-from gradapt import GOATClassifier
-from gradapt.datasets.toy import rotated_digits
+from driftfit import GOATClassifier
+from driftfit.datasets.toy import rotated_digits
 
 angles = (0, 15, 30, 45, 60)
 path = rotated_digits(angles, split="train", seed=0)

@@ -12,8 +12,8 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from gradapt import GOATClassifier, TorchClassifier
-from gradapt.datasets.toy import rotated_digits
+from driftfit import GOATClassifier, TorchClassifier
+from driftfit.datasets.toy import rotated_digits
 
 torch.manual_seed(0)
 torch.set_num_threads(1)

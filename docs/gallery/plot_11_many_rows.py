@@ -15,9 +15,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from gradapt import GOATClassifier
-from gradapt.paths import Transport
-from gradapt.transport import Hierarchical, interpolate, transport
+from driftfit import GOATClassifier
+from driftfit.paths import Transport
+from driftfit.transport import Hierarchical, interpolate, transport
 
 n = 100_000
 rng = np.random.default_rng(0)

@@ -2,7 +2,7 @@
 Compared with skada
 ===================
 
-How do I run gradapt and skada on the same data? skada is a library of domain adaptation methods for scikit-learn.
+How do I run driftfit and skada on the same data? skada is a library of domain adaptation methods for scikit-learn.
 Most of them use a source and a target, and no domains between. This script compares two of them with a classifier
 that follows the domains between.
 """
@@ -15,8 +15,8 @@ import numpy as np
 from skada import CORAL, OTMapping
 from sklearn.svm import SVC
 
-from gradapt import GOATClassifier
-from gradapt.datasets.toy import rotating_moons
+from driftfit import GOATClassifier
+from driftfit.datasets.toy import rotating_moons
 
 angles = (0, 20, 40, 60)
 path = rotating_moons(angles, n_samples=300, seed=0)
@@ -32,8 +32,8 @@ models = {
     "no adaptation": SVC(gamma=1.0).fit(path.source.samples, path.source.labels),
     "skada: CORAL": CORAL(base_estimator=svc).fit(X, y, sample_domain=ends),
     "skada: OTMapping": OTMapping(base_estimator=svc).fit(X, y, sample_domain=ends),
-    "gradapt: two ends": GOATClassifier(svc, n_generated=4, random_state=0).fit_path(path.ends()),
-    "gradapt: whole path": GOATClassifier(svc, n_generated=4, random_state=0).fit_path(path),
+    "driftfit: two ends": GOATClassifier(svc, n_generated=4, random_state=0).fit_path(path.ends()),
+    "driftfit: whole path": GOATClassifier(svc, n_generated=4, random_state=0).fit_path(path),
 }
 accuracy = {name: float(np.mean(model.predict(fresh.samples) == fresh.labels)) for name, model in models.items()}
 for name, value in accuracy.items():

@@ -2,7 +2,7 @@
 Compared with POT
 =================
 
-Do gradapt and POT find the same optimum, and how long do they take? POT is the widely used Python library for optimal
+Do driftfit and POT find the same optimum, and how long do they take? POT is the widely used Python library for optimal
 transport. Both exact solvers find plans of the same cost. Times depend on the machine, the data and the sizes.
 """
 
@@ -14,7 +14,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import ot
 
-from gradapt.transport import transport
+from driftfit.transport import transport
 
 rng = np.random.default_rng(0)
 sizes = (250, 500, 1_000, 2_000)
@@ -39,7 +39,7 @@ for n, (first, second) in zip(sizes, clouds, strict=True):
 # One run for each size, on whatever machine built this page.
 figure, axes = plt.subplots(figsize=(4.6, 3.4), layout="constrained")
 axes.loglog(sizes, theirs, "s--", label="POT: dist and emd2")
-axes.loglog(sizes, ours, "o-", label="gradapt: transport")
+axes.loglog(sizes, ours, "o-", label="driftfit: transport")
 axes.set(xlabel="points in each cloud", ylabel="seconds", xticks=sizes, xticklabels=[f"{n:,}" for n in sizes])
 axes.minorticks_off()
 axes.legend()

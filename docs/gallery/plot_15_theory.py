@@ -12,8 +12,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from gradapt.datasets.toy import moving_gaussians
-from gradapt.trust import error_certificate
+from driftfit.datasets.toy import moving_gaussians
+from driftfit.trust import error_certificate
 
 shifts = {
     "2 small steps": (0, 0.3, 0.6),

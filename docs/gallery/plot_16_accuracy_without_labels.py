@@ -12,8 +12,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from gradapt.datasets.toy import moving_gaussians
-from gradapt.trust import estimate_along
+from driftfit.datasets.toy import moving_gaussians
+from driftfit.trust import estimate_along
 
 moved = (0, 0.4, 0.8, 1.2, 1.6, 4.0)
 path = moving_gaussians(moved, n_samples=300, seed=0)

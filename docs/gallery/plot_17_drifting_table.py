@@ -16,10 +16,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from gradapt import DomainSequence
-from gradapt.domains import ByQuantile
-from gradapt.tables import Column, Settings, adapt_frame
-from gradapt.transport import measure_path
+from driftfit import DomainSequence
+from driftfit.domains import ByQuantile
+from driftfit.tables import Column, Settings, adapt_frame
+from driftfit.transport import measure_path
 
 rng = np.random.default_rng(0)
 n = 1500
@@ -46,7 +46,7 @@ steps = measure_path(DomainSequence(domain.with_samples(domain.samples / scale) 
 print("distance of each window from the one before:", *(f"{step:.2f}" for step in steps))
 
 # %%
-# ``gradapt adapt`` on the command line does the same as this call, and also writes a report.
+# ``driftfit adapt`` on the command line does the same as this call, and also writes a report.
 result = adapt_frame(known, Settings(label="state", order=Column("day")))
 print("diagnosis:", result.checked.diagnosis.kind.value)
 print(*(fill(f"- {reason}", 72) for reason in result.checked.diagnosis.reasons), sep="\n")

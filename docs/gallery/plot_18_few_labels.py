@@ -12,10 +12,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.svm import SVC
 
-from gradapt import GOATClassifier
-from gradapt.datasets.toy import rotating_moons
-from gradapt.theory import clopper_pearson
-from gradapt.trust import rows_to_label
+from driftfit import GOATClassifier
+from driftfit.datasets.toy import rotating_moons
+from driftfit.theory import clopper_pearson
+from driftfit.trust import rows_to_label
 
 path = rotating_moons((0, 30, 60), seed=0)
 pool = rotating_moons((0, 30, 60), n_samples=2000, split="held_out", seed=0).target

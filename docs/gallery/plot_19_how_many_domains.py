@@ -14,8 +14,8 @@ from textwrap import fill
 import matplotlib.pyplot as plt
 from sklearn.linear_model import LogisticRegression
 
-from gradapt import GOATClassifier
-from gradapt.datasets.toy import moving_gaussians
+from driftfit import GOATClassifier
+from driftfit.datasets.toy import moving_gaussians
 
 path = moving_gaussians((0, 2.5), seed=0)
 fresh = moving_gaussians((0, 2.5), split="held_out", seed=0).target

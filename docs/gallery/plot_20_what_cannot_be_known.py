@@ -13,8 +13,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from gradapt import Domain, DomainSequence, GOATClassifier
-from gradapt.trust import estimate_along
+from driftfit import Domain, DomainSequence, GOATClassifier
+from driftfit.trust import estimate_along
 
 
 def turned(degrees: float, seed: int) -> Domain:

@@ -1,6 +1,6 @@
 """What choosing the number of generated domains costs, over data and seeds: the tables of docs/number_of_domains.md.
 
-    GRADAPT_DATA=... python tests/choice/regret.py design evaluation [--seeds 8] [--held-out] [--json FILE]
+    DRIFTFIT_DATA=... python tests/choice/regret.py design evaluation [--seeds 8] [--held-out] [--json FILE]
 
 The rule was chosen on the design cases (seeds from 0) and its constants were fixed before the evaluation cases (seeds
 from 100) were looked at. True labels of the target serve to measure the regret and nothing else.
@@ -22,13 +22,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 
-from gradapt import Domain, DomainSequence, datasets
-from gradapt.choice import CANDIDATES, score_candidates
-from gradapt.datasets.toy import moving_gaussians, rotated_digits, rotating_moons
-from gradapt.learners import as_learner
-from gradapt.methods import GOAT
-from gradapt.paths import Transport, Workspace
-from gradapt.tables.encoder import MLPEncoder
+from driftfit import Domain, DomainSequence, datasets
+from driftfit.choice import CANDIDATES, score_candidates
+from driftfit.datasets.toy import moving_gaussians, rotated_digits, rotating_moons
+from driftfit.learners import as_learner
+from driftfit.methods import GOAT
+from driftfit.paths import Transport, Workspace
+from driftfit.tables.encoder import MLPEncoder
 
 # Data and classifier. After the colon: positions of the domains; for benchmarks the number of given domains between.
 DESIGN = [

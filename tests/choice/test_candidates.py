@@ -8,8 +8,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
-from gradapt import AdaptedClassifier, Domain, DomainSequence
-from gradapt.choice import (
+from driftfit import AdaptedClassifier, Domain, DomainSequence
+from driftfit.choice import (
     Candidate,
     CarriedAgreement,
     Chosen,
@@ -22,14 +22,14 @@ from gradapt.choice import (
     StructureHolds,
     choose,
 )
-from gradapt.choice.evidence import paired_gains
-from gradapt.choice.guards import agreement_when_renamed
-from gradapt.datasets.toy import moving_gaussians
-from gradapt.errors import InputError
-from gradapt.learners import as_learner
-from gradapt.methods import GOAT, Adaptation, CarriedLabels, GradualSelfTraining, SourceOnly
-from gradapt.paths import Transport
-from gradapt.transport import Exact, GromovWasserstein, Isometry
+from driftfit.choice.evidence import paired_gains
+from driftfit.choice.guards import agreement_when_renamed
+from driftfit.datasets.toy import moving_gaussians
+from driftfit.errors import InputError
+from driftfit.learners import as_learner
+from driftfit.methods import GOAT, Adaptation, CarriedLabels, GradualSelfTraining, SourceOnly
+from driftfit.paths import Transport
+from driftfit.transport import Exact, GromovWasserstein, Isometry
 
 PATH = moving_gaussians((0, 1.5), n_samples=200)
 
@@ -326,7 +326,7 @@ class TestStructure:
         # A square is no line.
         assert "distances are bent" in choose({"structure": candidate}, path).struck["structure"]
         seen = []
-        monkeypatch.setattr("gradapt.choice.runs.isometry", lambda *given: seen.append(given) or bent(1.0))
+        monkeypatch.setattr("driftfit.choice.runs.isometry", lambda *given: seen.append(given) or bent(1.0))
         assert "structure" in choose({"structure": candidate}, path).scores
         ((x0, x1, w0, w1),) = seen
         np.testing.assert_array_equal(x0, x)

@@ -6,14 +6,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from gradapt import Domain, DomainSequence
-from gradapt.choice import ChosenGOAT
-from gradapt.datasets.toy import moving_gaussians, rotating_moons
-from gradapt.errors import InputError
-from gradapt.learners import ScikitLearner
-from gradapt.methods import GOAT, GradualSelfTraining, SelfTraining
-from gradapt.paths import Transport, Workspace, carry_labels
-from gradapt.transport import Exact, Sinkhorn, SmallValueCutoff
+from driftfit import Domain, DomainSequence
+from driftfit.choice import ChosenGOAT
+from driftfit.datasets.toy import moving_gaussians, rotating_moons
+from driftfit.errors import InputError
+from driftfit.learners import ScikitLearner
+from driftfit.methods import GOAT, GradualSelfTraining, SelfTraining
+from driftfit.paths import Transport, Workspace, carry_labels
+from driftfit.transport import Exact, Sinkhorn, SmallValueCutoff
 
 PATH = moving_gaussians((0, 1.0, 2.0), n_samples=120)
 

@@ -7,13 +7,13 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
-from gradapt import AutoAdaptedClassifier, Domain, DomainSequence
-from gradapt.choice import Chosen, Committee, NeighbourInformation, choose, standard_candidates
-from gradapt.choice.neighbours import named_information, shared_information
-from gradapt.datasets.toy import moving_gaussians, rotating_moons
-from gradapt.errors import InputError
-from gradapt.learners import as_learner
-from gradapt.methods import Adaptation
+from driftfit import AutoAdaptedClassifier, Domain, DomainSequence
+from driftfit.choice import Chosen, Committee, NeighbourInformation, choose, standard_candidates
+from driftfit.choice.neighbours import named_information, shared_information
+from driftfit.datasets.toy import moving_gaussians, rotating_moons
+from driftfit.errors import InputError
+from driftfit.learners import as_learner
+from driftfit.methods import Adaptation
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +112,7 @@ def test_a_model_that_cannot_learn_it_beside_the_source_does_not_take_their_plac
 
 
 def test_neighbours_are_looked_for_once(path, monkeypatch):
-    from gradapt.choice import neighbours
+    from driftfit.choice import neighbours
 
     asked, found = [], neighbours.nearest_neighbours
     monkeypatch.setattr(neighbours, "nearest_neighbours", lambda *given: asked.append(1) or found(*given))
@@ -192,5 +192,5 @@ class TestGivenDomains:
 
 def test_networks_answer_together_and_others_do_not():
     assert AutoAdaptedClassifier(LogisticRegression())._default_method().committee is None
-    torch_classifier = pytest.importorskip("gradapt.learners.torch_classifier").TorchClassifier
+    torch_classifier = pytest.importorskip("driftfit.learners.torch_classifier").TorchClassifier
     assert AutoAdaptedClassifier(torch_classifier())._default_method().committee is not None

@@ -6,12 +6,12 @@ import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 from sklearn.metrics import mutual_info_score
 
-from gradapt import Domain, DomainSequence
-from gradapt.choice import NeighbourInformation, Runs
-from gradapt.choice.class_distances import ClassMoments, share_better_as_named
-from gradapt.choice.neighbours import named_information, nearest_neighbours, shared_information, standardised
-from gradapt.errors import InputError
-from gradapt.learners import ScikitLearner
+from driftfit import Domain, DomainSequence
+from driftfit.choice import NeighbourInformation, Runs
+from driftfit.choice.class_distances import ClassMoments, share_better_as_named
+from driftfit.choice.neighbours import named_information, nearest_neighbours, shared_information, standardised
+from driftfit.errors import InputError
+from driftfit.learners import ScikitLearner
 
 
 def runs_of(target, labels, n_classes=2):
@@ -233,8 +233,8 @@ def test_words_are_measured_in_the_space_of_the_encoder():
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder
 
-    from gradapt.choice import choose
-    from gradapt.methods import GradualSelfTraining
+    from driftfit.choice import choose
+    from driftfit.methods import GradualSelfTraining
 
     table = pd.DataFrame({"a": list("abcd") * 20, "b": list("xyxyyxyx") * 10})
     labels = (table.a.isin(["a", "b"])).to_numpy().astype(int)

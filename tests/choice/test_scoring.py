@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from gradapt.choice import score_candidates
-from gradapt.errors import InputError
+from driftfit.choice import score_candidates
+from driftfit.errors import InputError
 
 CODES = np.repeat([0, 1, 2], 20)
 CARRIED = np.eye(3)[CODES] / 60

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from gradapt.choice import Chosen
-from gradapt.datasets.toy import moving_gaussians
-from gradapt.engines import Processes, Ray, Serial
-from gradapt.errors import InputError
-from gradapt.estimators.remedies import ChosenRemedy
-from gradapt.learners import as_learner
-from gradapt.methods import GOAT, CarriedLabels, GivenProportions, GradualSelfTraining, ProportionCorrection
+from driftfit.choice import Chosen
+from driftfit.datasets.toy import moving_gaussians
+from driftfit.engines import Processes, Ray, Serial
+from driftfit.errors import InputError
+from driftfit.estimators.remedies import ChosenRemedy
+from driftfit.learners import as_learner
+from driftfit.methods import GOAT, CarriedLabels, GivenProportions, GradualSelfTraining, ProportionCorrection
 
 PATH = moving_gaussians((0, 0.8, 1.5), n_samples=120)
 CANDIDATES = {
@@ -72,7 +72,7 @@ def test_an_unchanged_model_is_the_source_model_itself():
 
 
 def test_a_reference_that_fails_is_refused_as_ever():
-    from gradapt.methods import SourceOnly
+    from driftfit.methods import SourceOnly
 
     class Refusing(SourceOnly):
         def adapt(self, learner, sequence, on_step=None, workspace=None):

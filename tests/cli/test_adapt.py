@@ -1,4 +1,4 @@
-"""`gradapt adapt`, `predict`, `export` and `report` as a user runs them."""
+"""`driftfit adapt`, `predict`, `export` and `report` as a user runs them."""
 
 import json
 import os
@@ -15,15 +15,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gradapt.cli.adapt import _text
-from gradapt.datasets.toy import moving_gaussians
+from driftfit.cli.adapt import _text
+from driftfit.datasets.toy import moving_gaussians
 
 OPTIONS = ["--label", "kind", "--order", "year", "--window-by", "value", "--generated", "1"]
 
 
-def gradapt(*arguments, cwd):
+def driftfit(*arguments, cwd):
     return subprocess.run(
-        [sys.executable, "-m", "gradapt.cli", *map(str, arguments)],
+        [sys.executable, "-m", "driftfit.cli", *map(str, arguments)],
         capture_output=True,
         text=True,
         cwd=cwd,
@@ -45,7 +45,7 @@ def made(tmp_path_factory):
     """A folder with a table and the run made from it."""
     folder = tmp_path_factory.mktemp("adapt")
     frame().to_parquet(folder / "events.parquet")
-    done = gradapt("adapt", "events.parquet", *OPTIONS, "-o", "RUN", "--json", cwd=folder)
+    done = driftfit("adapt", "events.parquet", *OPTIONS, "-o", "RUN", "--json", cwd=folder)
     assert done.returncode == 0, done.stderr
     return folder, done
 
@@ -56,22 +56,22 @@ def test_results_go_to_stdout_and_progress_to_stderr(made):
     for stage in ("read", "check", "adapt", "estimate", "predict", "write"):
         assert f"\n{stage} " in "\n" + done.stderr
     assert sorted(path.name for path in folder.iterdir()) == ["RUN", "events.parquet"]
-    assert json.loads(done.stdout)["redo"].startswith("gradapt adapt events.parquet --label kind")
+    assert json.loads(done.stdout)["redo"].startswith("driftfit adapt events.parquet --label kind")
 
 
 def test_a_new_process_predicts_the_same_and_onnx_agrees(made):
     import onnxruntime
 
-    from gradapt.tables import load_run
-    from gradapt.tables.export import onnx_inputs
+    from driftfit.tables import load_run
+    from driftfit.tables.export import onnx_inputs
 
     folder, _ = made
-    assert gradapt("predict", "RUN", "events.parquet", "-o", "new.parquet", cwd=folder).returncode == 0
+    assert driftfit("predict", "RUN", "events.parquet", "-o", "new.parquet", cwd=folder).returncode == 0
     first, again = pd.read_parquet(folder / "RUN" / "predictions.parquet"), pd.read_parquet(folder / "new.parquet")
     again = again.iloc[first["row"]].reset_index(drop=True)
     assert (again["prediction"] == first["prediction"]).all()
     np.testing.assert_array_equal(again["predicted_probability"], first["predicted_probability"])
-    assert gradapt("export", "RUN", "--to", "onnx", "-o", "model.onnx", cwd=folder).returncode == 0
+    assert driftfit("export", "RUN", "--to", "onnx", "-o", "model.onnx", cwd=folder).returncode == 0
     rows = frame().iloc[first["row"]]
     session = onnxruntime.InferenceSession(folder / "model.onnx")
     labels, probabilities = session.run(None, onnx_inputs(load_run(folder / "RUN").predictor, rows))
@@ -144,7 +144,7 @@ def test_an_interrupt_leaves_with_130_and_no_folder(tmp_path):
     rng = np.random.default_rng(0)
     wide = pd.DataFrame(rng.normal(size=(20_000, 30))).add_prefix("c")
     wide.assign(kind=rng.integers(0, 2, 20_000), year=np.arange(20_000)).to_parquet(tmp_path / "big.parquet")
-    command = [sys.executable, "-m", "gradapt.cli", "adapt", "big.parquet", "--label", "kind", "--order", "year"]
+    command = [sys.executable, "-m", "driftfit.cli", "adapt", "big.parquet", "--label", "kind", "--order", "year"]
     process = subprocess.Popen(
         [*command, "--model", "boosting", "-o", "RUN"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
@@ -161,7 +161,7 @@ def test_mlflow_serves_the_model(made, tmp_path):
     pytest.importorskip("mlflow")
     folder, _ = made
     uri = f"sqlite:///{tmp_path}/mlflow.db"
-    code = "import sys; from pathlib import Path; from gradapt.tables.tracking import log_run; "
+    code = "import sys; from pathlib import Path; from driftfit.tables.tracking import log_run; "
     code += "print(log_run(Path(sys.argv[1]), sys.argv[2]))"
     logged = subprocess.run(
         [sys.executable, "-c", code, folder / "RUN", uri], capture_output=True, text=True, cwd=tmp_path, timeout=200
@@ -209,9 +209,9 @@ def _ask(url, rows, seconds):
 
 
 def _in_process(arguments, monkeypatch):
-    from gradapt.cli import main
+    from driftfit.cli import main
 
-    monkeypatch.setattr(sys, "argv", ["gradapt", *map(str, arguments)])
+    monkeypatch.setattr(sys, "argv", ["driftfit", *map(str, arguments)])
     try:
         main()
     except SystemExit as leaving:

@@ -1,4 +1,4 @@
-"""`gradapt check` as a user runs it."""
+"""`driftfit check` as a user runs it."""
 
 import json
 import subprocess
@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gradapt.datasets.toy import moving_gaussians
+from driftfit.datasets.toy import moving_gaussians
 
 
-def gradapt(*arguments, cwd):
+def driftfit(*arguments, cwd):
     return subprocess.run(
-        [sys.executable, "-m", "gradapt.cli", *arguments], capture_output=True, text=True, cwd=cwd, timeout=280
+        [sys.executable, "-m", "driftfit.cli", *arguments], capture_output=True, text=True, cwd=cwd, timeout=280
     )
 
 
@@ -32,7 +32,7 @@ def tables(tmp_path):
 
 
 def test_verdict_and_step_table(tables):
-    result = gradapt("check", "gradual.csv", "--label", "label", "--order", "year", "--by-value", cwd=tables)
+    result = driftfit("check", "gradual.csv", "--label", "label", "--order", "year", "--by-value", cwd=tables)
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("check of self-training: adapt\n")
     assert "1990 -> 1991" in result.stdout
@@ -41,10 +41,10 @@ def test_verdict_and_step_table(tables):
 @pytest.mark.slow
 def test_json_and_exit_code(tables):
     words = ["--label", "label", "--order", "year", "--by-value", "--json", "--fail-on", "untrusted"]
-    calm = gradapt("check", "gradual.csv", *words, cwd=tables)
+    calm = driftfit("check", "gradual.csv", *words, cwd=tables)
     assert calm.returncode == 0, calm.stderr
     assert json.loads(calm.stdout)["trusted"] is True
-    jump = gradapt("check", "jump.csv", *words, cwd=tables)
+    jump = driftfit("check", "jump.csv", *words, cwd=tables)
     assert jump.returncode == 3, jump.stderr
     plain = json.loads(jump.stdout)
     assert plain["trusted"] is False
@@ -54,7 +54,7 @@ def test_json_and_exit_code(tables):
 
 @pytest.mark.slow
 def test_tables_with_words(tables):
-    result = gradapt("check", "words.parquet", "--label", "label", "--order", "year", "--by-value", cwd=tables)
+    result = driftfit("check", "words.parquet", "--label", "label", "--order", "year", "--by-value", cwd=tables)
     assert result.returncode == 0, result.stderr
 
 
@@ -66,7 +66,7 @@ def test_tables_with_words(tables):
     ],
 )
 def test_bad_input_is_one_line(tables, arguments, message):
-    result = gradapt("check", *arguments, cwd=tables)
+    result = driftfit("check", *arguments, cwd=tables)
     assert result.returncode == 1
     assert message in result.stderr
     assert result.stderr.count("\n") == 1

@@ -7,25 +7,25 @@ import time
 
 import pytest
 
-from gradapt import __version__
-from gradapt.cli import COMMANDS
+from driftfit import __version__
+from driftfit.cli import COMMANDS
 
 
-def gradapt(*arguments, cwd=None):
+def driftfit(*arguments, cwd=None):
     return subprocess.run(
-        [sys.executable, "-m", "gradapt.cli", *arguments], capture_output=True, text=True, cwd=cwd, timeout=280
+        [sys.executable, "-m", "driftfit.cli", *arguments], capture_output=True, text=True, cwd=cwd, timeout=280
     )
 
 
 def test_help_names_the_commands():
-    result = gradapt("--help")
+    result = driftfit("--help")
     assert result.returncode == 0
     assert "demo" in result.stdout
 
 
 def test_help_loads_nothing_slow():
     code = (
-        "import sys, gradapt.cli; "
+        "import sys, driftfit.cli; "
         "print([m for m in ('numpy', 'scipy', 'sklearn', 'ot', 'torch', 'matplotlib', 'pandas') if m in sys.modules])"
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -33,32 +33,32 @@ def test_help_loads_nothing_slow():
 
 
 OPTIONAL = {"pandas", "pyarrow", "skops", "jinja2", "matplotlib", "rich", "typer", "click", "torch", "ot"}
-RUN = "import sys; sys.argv[1:] = {!r}; from gradapt.cli import main; main()"
+RUN = "import sys; sys.argv[1:] = {!r}; from driftfit.cli import main; main()"
 
 
 @pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)])
 def test_help_needs_the_standard_library_alone(run_without, command):
     result = run_without(OPTIONAL | {"numpy", "scipy", "sklearn", "numba"}, RUN.format([*command, "--help"]))
     assert result.returncode == 0, result.stderr
-    assert "usage: gradapt" in result.stdout
+    assert "usage: driftfit" in result.stdout
 
 
 @pytest.mark.parametrize(
     ("arguments", "what"),
     [
-        (["adapt", "t.csv", "--label", "a", "--order", "b", "-o", "RUN"], "gradapt adapt needs pandas"),
-        (["check", "t.csv", "--label", "a", "--order", "b"], "gradapt check needs pandas"),
-        (["predict", "RUN", "t.csv", "-o", "p.csv"], "gradapt predict needs pandas"),
-        (["report", "RUN"], "gradapt report needs pandas"),
-        (["demo"], "the picture of gradapt demo needs matplotlib"),
-        (["demo", "--table", "t.csv"], "gradapt demo --table needs pandas"),
+        (["adapt", "t.csv", "--label", "a", "--order", "b", "-o", "RUN"], "driftfit adapt needs pandas"),
+        (["check", "t.csv", "--label", "a", "--order", "b"], "driftfit check needs pandas"),
+        (["predict", "RUN", "t.csv", "-o", "p.csv"], "driftfit predict needs pandas"),
+        (["report", "RUN"], "driftfit report needs pandas"),
+        (["demo"], "the picture of driftfit demo needs matplotlib"),
+        (["demo", "--table", "t.csv"], "driftfit demo --table needs pandas"),
     ],
 )
 def test_a_missing_extra_is_one_line_that_names_it(run_without, tmp_path, monkeypatch, arguments, what):
     monkeypatch.chdir(tmp_path)
     result = run_without(OPTIONAL, RUN.format(arguments))
     assert result.returncode == 1
-    assert result.stderr == f"gradapt: {what}, which is not installed: pip install 'gradapt[tables]'\n"
+    assert result.stderr == f"driftfit: {what}, which is not installed: pip install 'driftfit[tables]'\n"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -74,12 +74,12 @@ def test_tables_need_no_bars(run_without, tmp_path, monkeypatch):
 
 
 def test_version():
-    assert gradapt("--version").stdout.strip() == f"gradapt {__version__}"
+    assert driftfit("--version").stdout.strip() == f"driftfit {__version__}"
 
 
 @pytest.mark.slow
 def test_demo_writes_a_picture_and_the_numbers(tmp_path):
-    result = gradapt(
+    result = driftfit(
         "demo", "--path", "gaussians", "--path", "moons", "--seeds", "1", "-o", "out", "--json", cwd=tmp_path
     )
     assert result.returncode == 0, result.stderr
@@ -95,31 +95,31 @@ def test_demo_writes_a_picture_and_the_numbers(tmp_path):
 
 @pytest.mark.slow
 def test_demo_on_digits_prints_every_method(tmp_path):
-    result = gradapt("demo", "--path", "digits", "--seeds", "1", cwd=tmp_path)
+    result = driftfit("demo", "--path", "digits", "--seeds", "1", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     for method in ("source only", "direct self-training", "gradual self-training", "GOAT", "oracle"):
         assert method in result.stdout
 
 
 def test_an_unknown_path_is_one_line_and_leaves_nothing(tmp_path):
-    result = gradapt("demo", "--path", "rabbits", cwd=tmp_path)
+    result = driftfit("demo", "--path", "rabbits", cwd=tmp_path)
     assert result.returncode == 1
-    assert result.stderr.strip().splitlines()[-1].startswith("gradapt: there is no demo path 'rabbits'")
+    assert result.stderr.strip().splitlines()[-1].startswith("driftfit: there is no demo path 'rabbits'")
     assert "Traceback" not in result.stderr
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(("name", "said"), [("my events.parquet", "'my events.parquet'"), ("-e.CSV", "./-e.CSV")])
 def test_a_made_up_table_for_the_other_commands(tmp_path, name, said):
-    result = gradapt("demo", f"--table={name}", cwd=tmp_path)
+    result = driftfit("demo", f"--table={name}", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     assert [path.name for path in tmp_path.iterdir()] == [name]
     # As a shell reads them; README's test runs them.
-    assert result.stdout.splitlines()[1] == f"next: gradapt check {said} --label churned --order month"
+    assert result.stdout.splitlines()[1] == f"next: driftfit check {said} --label churned --order month"
     # A file that is there may be somebody's own.
-    again = gradapt("demo", f"--table={name}", cwd=tmp_path)
+    again = driftfit("demo", f"--table={name}", cwd=tmp_path)
     assert again.returncode == 1
-    assert again.stderr == f"gradapt: '{name}' is there already; name a new file\n"
+    assert again.stderr == f"driftfit: '{name}' is there already; name a new file\n"
 
 
 @pytest.mark.parametrize(
@@ -131,35 +131,35 @@ def test_a_made_up_table_for_the_other_commands(tmp_path, name, said):
     ],
 )
 def test_a_made_up_table_that_is_not_written(tmp_path, arguments, words):
-    result = gradapt("demo", "--table", *arguments, cwd=tmp_path)
+    result = driftfit("demo", "--table", *arguments, cwd=tmp_path)
     assert result.returncode == 2
     assert words in result.stderr
     assert list(tmp_path.iterdir()) == []
 
 
 def test_both_modules_run_the_command_line():
-    for module in ("gradapt", "gradapt.cli"):
+    for module in ("driftfit", "driftfit.cli"):
         result = subprocess.run([sys.executable, "-m", module, "--version"], capture_output=True, text=True)
-        assert result.stdout.strip() == f"gradapt {__version__}"
+        assert result.stdout.strip() == f"driftfit {__version__}"
 
 
 def test_help_answers_in_half_a_second():
     times = []
     for _ in range(3):
         started = time.perf_counter()
-        gradapt("--help")
+        driftfit("--help")
         times.append(time.perf_counter() - started)
     assert min(times) < 0.5
 
 
 def test_usage_errors_exit_with_2():
-    assert gradapt().returncode == 2
-    assert gradapt("demo", "--seeds", "0").returncode == 2
-    assert gradapt("nonsense").returncode == 2
+    assert driftfit().returncode == 2
+    assert driftfit("demo", "--seeds", "0").returncode == 2
+    assert driftfit("nonsense").returncode == 2
 
 
 def test_a_reader_that_leaves_early_is_no_error():
-    command = f"{sys.executable} -m gradapt adapt --help | head -1"
+    command = f"{sys.executable} -m driftfit adapt --help | head -1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
     assert done.stderr == ""
     assert done.stdout.startswith("usage")

@@ -1,13 +1,13 @@
-"""`gradapt runs`: what runs and what failed, for people and for programs."""
+"""`driftfit runs`: what runs and what failed, for people and for programs."""
 
 import json
 
 import pytest
 
-from gradapt.cli import run_command
-from gradapt.engines import Failure, Store, launch
-from gradapt.engines.toy_cells import ToyWork, toy_grid
-from gradapt.errors import InputError
+from driftfit.cli import run_command
+from driftfit.engines import Failure, Store, launch
+from driftfit.engines.toy_cells import ToyWork, toy_grid
+from driftfit.errors import InputError
 
 CELLS = toy_grid(2, 2)
 

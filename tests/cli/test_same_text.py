@@ -1,4 +1,4 @@
-"""`gradapt check` is `gradapt adapt` stopped early: the same text for every table, or the same refusal."""
+"""`driftfit check` is `driftfit adapt` stopped early: the same text for every table, or the same refusal."""
 
 import contextlib
 import importlib.util
@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gradapt.cli import main
-from gradapt.datasets.toy import moving_gaussians
+from driftfit.cli import main
+from driftfit.datasets.toy import moving_gaussians
 
 _spec = importlib.util.spec_from_file_location("malformed", Path(__file__).parents[1] / "tables" / "malformed.py")
 malformed = importlib.util.module_from_spec(_spec)
@@ -31,7 +31,7 @@ def run(*arguments):
 
 def complaint(stderr):
     """The last line, whichever of the two commands it came from."""
-    return stderr.splitlines()[-1].replace("gradapt check:", "gradapt:").replace("gradapt adapt:", "gradapt:")
+    return stderr.splitlines()[-1].replace("driftfit check:", "driftfit:").replace("driftfit adapt:", "driftfit:")
 
 
 def same(folder, *arguments, quick=("--generated", "1")):
@@ -92,7 +92,7 @@ def test_one_file_per_snapshot(tmp_path):
     (tmp_path / "several").mkdir()
     assert same(tmp_path / "several", files[0], *LABEL, *files[1:])[0] == 0
     alone = same(tmp_path, files[0], *LABEL, "--order", "@file")
-    assert alone == (1, "gradapt: one file is one snapshot; give several files, or the column that orders the rows")
+    assert alone == (1, "driftfit: one file is one snapshot; give several files, or the column that orders the rows")
 
 
 def test_calendar_windows(tmp_path):
@@ -182,11 +182,11 @@ def test_more_hostile_tables(tmp_path, change, kind):
 def test_hostile_files(tmp_path, kind):
     code, message = hostile(tmp_path, "nothing", kind)
     assert code == 1
-    assert message.startswith("gradapt: ")
+    assert message.startswith("driftfit: ")
 
 
 def test_the_comparison_notices_a_difference(tmp_path, monkeypatch):
-    from gradapt.cli import check
+    from driftfit.cli import check
 
     whole = check.check_text
     monkeypatch.setattr(check, "check_text", lambda summary: whole(summary) + "!")

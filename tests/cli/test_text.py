@@ -2,7 +2,7 @@
 
 import pytest
 
-from gradapt.cli.text import printable, text_table
+from driftfit.cli.text import printable, text_table
 
 
 def test_wide_tables_are_folded_and_numbers_stay_whole():

@@ -2,13 +2,13 @@
 
 import pytest
 
-from gradapt.datasets import write_made_data
+from driftfit.datasets import write_made_data
 
 
 @pytest.fixture
 def made_data(tmp_path, monkeypatch):
     folder = write_made_data(tmp_path / "data")
-    monkeypatch.setenv("GRADAPT_DATA", str(folder))
-    monkeypatch.setenv("GRADAPT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("GRADAPT_OFFLINE", "1")
+    monkeypatch.setenv("DRIFTFIT_DATA", str(folder))
+    monkeypatch.setenv("DRIFTFIT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("DRIFTFIT_OFFLINE", "1")
     return folder

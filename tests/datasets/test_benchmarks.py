@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from gradapt.datasets import DATASETS, angles, color_mnist, covtype, dataset, mnist, portraits, rotate, rotated_mnist
-from gradapt.datasets.color_mnist import shifts
-from gradapt.datasets.mnist import read_idx
-from gradapt.errors import InputError
+from driftfit.datasets import DATASETS, angles, color_mnist, covtype, dataset, mnist, portraits, rotate, rotated_mnist
+from driftfit.datasets.color_mnist import shifts
+from driftfit.datasets.mnist import read_idx
+from driftfit.errors import InputError
 
 
 def test_rotation_by_right_angles_is_numpy_s():

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from gradapt.datasets import covtype, file_states, mnist, portraits, rotated_mnist
-from gradapt.datasets.downloads import SUMS_NAME, DataFile, cache_folder, read_bytes
-from gradapt.errors import InputError
+from driftfit.datasets import covtype, file_states, mnist, portraits, rotated_mnist
+from driftfit.datasets.downloads import SUMS_NAME, DataFile, cache_folder, read_bytes
+from driftfit.errors import InputError
 
 CONTENT = b"one line of content\n" * 50
 FILE = DataFile(
@@ -19,9 +19,9 @@ FILE = DataFile(
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    monkeypatch.setenv("GRADAPT_DATA", str(tmp_path / "data"))
-    monkeypatch.setenv("GRADAPT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("GRADAPT_OFFLINE", "1")
+    monkeypatch.setenv("DRIFTFIT_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("DRIFTFIT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("DRIFTFIT_OFFLINE", "1")
     (tmp_path / "data" / "part").mkdir(parents=True)
     return tmp_path
 
@@ -70,29 +70,29 @@ def test_failed_download_says_the_same(folder, monkeypatch):
     def no_network(*_, **__):
         raise OSError("no route")
 
-    monkeypatch.delenv("GRADAPT_OFFLINE")
+    monkeypatch.delenv("DRIFTFIT_OFFLINE")
     monkeypatch.setattr(pooch, "retrieve", no_network)
     with pytest.raises(InputError, match=r"download failed: OSError: no route.*fetch https"):
         read_bytes(FILE)
 
 
 def test_a_download_without_pooch_names_the_extra(folder, monkeypatch):
-    monkeypatch.delenv("GRADAPT_OFFLINE")
+    monkeypatch.delenv("DRIFTFIT_OFFLINE")
     monkeypatch.setitem(sys.modules, "pooch", None)
-    with pytest.raises(InputError, match=r"pip install 'gradapt\[paper\]'\); fetch https"):
+    with pytest.raises(InputError, match=r"pip install 'driftfit\[paper\]'\); fetch https"):
         read_bytes(FILE)
 
 
 def test_the_cache_folder_is_named_with_and_without_pooch(monkeypatch):
-    monkeypatch.delenv("GRADAPT_CACHE", raising=False)
-    assert cache_folder().name == "gradapt"
+    monkeypatch.delenv("DRIFTFIT_CACHE", raising=False)
+    assert cache_folder().name == "driftfit"
     monkeypatch.setitem(sys.modules, "pooch", None)
-    assert cache_folder() == Path.home() / ".cache" / "gradapt"
+    assert cache_folder() == Path.home() / ".cache" / "driftfit"
 
 
 def test_cover_type_without_pandas_names_the_extra(made_data, monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(InputError, match=r"Cover Type needs pandas.*gradapt\[paper\]"):
+    with pytest.raises(InputError, match=r"Cover Type needs pandas.*driftfit\[paper\]"):
         covtype()
 
 
@@ -107,7 +107,7 @@ def test_download_is_checked_and_a_damaged_one_removed(folder, monkeypatch):
 
         return retrieve
 
-    monkeypatch.delenv("GRADAPT_OFFLINE")
+    monkeypatch.delenv("DRIFTFIT_OFFLINE")
     monkeypatch.setattr(pooch, "retrieve", serve(gzip.compress(b"wrong")))
     with pytest.raises(InputError, match="damaged"):
         read_bytes(FILE)

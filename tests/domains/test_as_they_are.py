@@ -10,12 +10,12 @@ import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 
-from gradapt import Domain, DomainSequence, GOATClassifier
-from gradapt.checks import check_points, check_weights
-from gradapt.domains import ByCount, ByEdges, ByQuantile, ByValue, from_table
-from gradapt.domains.order import rank
-from gradapt.errors import InputError
-from gradapt.transport import transport
+from driftfit import Domain, DomainSequence, GOATClassifier
+from driftfit.checks import check_points, check_weights
+from driftfit.domains import ByCount, ByEdges, ByQuantile, ByValue, from_table
+from driftfit.domains.order import rank
+from driftfit.errors import InputError
+from driftfit.transport import transport
 
 LEVELS = ["lo", "mid", "hi", "top"]
 WORDS = [LEVELS[(3 * k) % 4] for k in range(24)]

@@ -4,9 +4,9 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
-from gradapt import Domain, DomainSequence
-from gradapt.domains import ByCount, ByEdges, ByQuantile, ByValue, from_table
-from gradapt.errors import InputError
+from driftfit import Domain, DomainSequence
+from driftfit.domains import ByCount, ByEdges, ByQuantile, ByValue, from_table
+from driftfit.errors import InputError
 
 
 def table(n=12, **columns):

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import numpy as np
 
-from gradapt import cli
-from gradapt.engines import Ray, Store, engine_from_word, interruptible, launch
-from gradapt.engines.toy_cells import ToyCell, ToyWork, toy_grid
+from driftfit import cli
+from driftfit.engines import Ray, Store, engine_from_word, interruptible, launch
+from driftfit.engines.toy_cells import ToyCell, ToyWork, toy_grid
 
 BAD = ToyCell(1, 1)
 
@@ -96,7 +96,7 @@ def main():
     parser.add_argument("--pages", type=int)
     parser.add_argument("--remove-node-at", type=int)
     options = parser.parse_args()
-    # Errors and interrupts are told as every command of gradapt tells them.
+    # Errors and interrupts are told as every command of driftfit tells them.
     cli.run_command = lambda arguments: run(options)
     cli.main([])
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from gradapt.engines import (
+from driftfit.engines import (
     Batch,
     Bundle,
     Failure,
@@ -24,12 +24,12 @@ from gradapt.engines import (
     processes,
     run_states,
 )
-from gradapt.engines.dispatch import MOST_ATTEMPTS, MOST_WAITS, Lost, dispatch
-from gradapt.engines.engine import attempt
-from gradapt.engines.store import new_owner
-from gradapt.engines.toy_cells import ToyWork, toy_grid
-from gradapt.errors import InputError, SolverError
-from gradapt.paths import Transport, Workspace
+from driftfit.engines.dispatch import MOST_ATTEMPTS, MOST_WAITS, Lost, dispatch
+from driftfit.engines.engine import attempt
+from driftfit.engines.store import new_owner
+from driftfit.engines.toy_cells import ToyWork, toy_grid
+from driftfit.errors import InputError, SolverError
+from driftfit.paths import Transport, Workspace
 
 CELLS = toy_grid(3, 4)
 
@@ -237,15 +237,15 @@ def test_words():
 
 
 def test_without_ray_the_extra_is_named(run_without):
-    code = "from gradapt.engines import *\ntry: list(Ray().run(iter([])))\nexcept Exception as error: print(error)"
+    code = "from driftfit.engines import *\ntry: list(Ray().run(iter([])))\nexcept Exception as error: print(error)"
     done = run_without(["ray"], code)
-    assert "the engine ray needs ray, which is not installed: pip install 'gradapt[ray]'" in done.stdout
+    assert "the engine ray needs ray, which is not installed: pip install 'driftfit[ray]'" in done.stdout
 
 
 def test_a_workspace_finds_its_own_again_in_another_process():
     import pickle
 
-    from gradapt.datasets.toy import moving_gaussians
+    from driftfit.datasets.toy import moving_gaussians
 
     sequence, work, transport = moving_gaussians((0, 1), n_samples=20), Workspace(), Transport()
     plans = work.coupled(sequence, transport)
@@ -268,7 +268,7 @@ class Widening:
 def test_features_that_are_larger_than_the_samples_are_not_sent():
     import pickle
 
-    from gradapt.datasets.toy import moving_gaussians
+    from driftfit.datasets.toy import moving_gaussians
 
     sequence = moving_gaussians((0, 1), n_samples=50)
     sizes = {}

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from gradapt.engines import Store, failed_cells, launch, run_states
-from gradapt.engines.toy_cells import ToyWork, toy_grid
+from driftfit.engines import Store, failed_cells, launch, run_states
+from driftfit.engines.toy_cells import ToyWork, toy_grid
 
 pytestmark = [
     pytest.mark.slow,
@@ -39,7 +39,7 @@ class Run:
         command = [sys.executable, str(FAULTY), str(self.store), str(self.marks), "--engine", engine, *more]
         if engine != "serial":
             command += ["--workers", "2"]
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "GRADAPT_DEBUG": ""}
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "DRIFTFIT_DEBUG": ""}
         pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
         return subprocess.Popen(command, env=environment, **pipes)
 
@@ -71,9 +71,9 @@ class Run:
 
 
 def told(said):
-    """The lines that gradapt wrote; what libraries say on their own is not counted, a traceback would be."""
+    """The lines that driftfit wrote; what libraries say on their own is not counted, a traceback would be."""
     assert "Traceback" not in said, said
-    return [line for line in said.splitlines() if line.startswith("gradapt: ")]
+    return [line for line in said.splitlines() if line.startswith("driftfit: ")]
 
 
 def until(true):
@@ -203,7 +203,7 @@ def test_a_cell_fails(run, engine, fault, kind):
     code, _, lines = run.finish(run.start(engine))
     assert code == 1
     assert len(lines) == 1
-    assert lines[0].startswith("gradapt: toy 1.1: ")
+    assert lines[0].startswith("driftfit: toy 1.1: ")
     assert run.records() == 19
     (failed,) = failed_cells(Store(run.store))
     assert failed.kind.endswith(kind)
@@ -223,7 +223,7 @@ def test_an_interrupt_at_any_moment(run, engine):
             until(lambda: run.store.is_file())
         process.send_signal(signal.SIGINT)
         code, _, lines = run.finish(process)
-        # Python may be told before gradapt listens.
+        # Python may be told before driftfit listens.
         assert code in (130, -signal.SIGINT)
         assert len(lines) == (code == 130)
         if after:

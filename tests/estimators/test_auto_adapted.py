@@ -11,11 +11,11 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from gradapt import AutoAdaptedClassifier, Domain, DomainSequence
-from gradapt.choice import Chosen, standard_candidates
-from gradapt.datasets.toy import moving_gaussians, rotated_digits
-from gradapt.errors import InputError
-from gradapt.methods import GOAT
+from driftfit import AutoAdaptedClassifier, Domain, DomainSequence
+from driftfit.choice import Chosen, standard_candidates
+from driftfit.datasets.toy import moving_gaussians, rotated_digits
+from driftfit.errors import InputError
+from driftfit.methods import GOAT
 
 PATH = moving_gaussians((0, 1.5), n_samples=150)
 
@@ -81,7 +81,7 @@ def test_a_table_of_words_and_numbers():
 
 def test_networks_try_more():
     pytest.importorskip("torch")
-    from gradapt import TorchClassifier
+    from driftfit import TorchClassifier
 
     clf = AutoAdaptedClassifier(TorchClassifier(epochs=3, device="cpu"), random_state=0).fit_path(PATH)
     known = {*clf.choice_.scores, *clf.choice_.struck, *clf.choice_.failed}

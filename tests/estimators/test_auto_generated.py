@@ -8,10 +8,10 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from gradapt import AdaptedClassifier, GOATClassifier
-from gradapt.choice import ChosenGOAT
-from gradapt.datasets.toy import moving_gaussians
-from gradapt.errors import InputError
+from driftfit import AdaptedClassifier, GOATClassifier
+from driftfit.choice import ChosenGOAT
+from driftfit.datasets.toy import moving_gaussians
+from driftfit.errors import InputError
 
 PATH = moving_gaussians((0, 1.0, 2.0), n_samples=120)
 
@@ -79,9 +79,9 @@ def test_other_words_are_refused(word):
 
 def test_networks_choose_as_well():
     pytest.importorskip("torch")
-    from gradapt import TorchClassifier
-    from gradapt.learners.torch_training import Adam
-    from gradapt.networks import conv_net
+    from driftfit import TorchClassifier
+    from driftfit.learners.torch_training import Adam
+    from driftfit.networks import conv_net
 
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 80)

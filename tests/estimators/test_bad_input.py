@@ -9,11 +9,11 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from gradapt import DirectSelfTrainingClassifier, GOATClassifier, GradualSelfTrainingClassifier
-from gradapt.errors import InputError
-from gradapt.estimators import AdaptedClassifier
-from gradapt.methods import GOAT, GradualSelfTraining, SelfTraining
-from gradapt.paths import Transport
+from driftfit import DirectSelfTrainingClassifier, GOATClassifier, GradualSelfTrainingClassifier
+from driftfit.errors import InputError
+from driftfit.estimators import AdaptedClassifier
+from driftfit.methods import GOAT, GradualSelfTraining, SelfTraining
+from driftfit.paths import Transport
 
 THREE = [DirectSelfTrainingClassifier, GradualSelfTrainingClassifier, GOATClassifier]
 

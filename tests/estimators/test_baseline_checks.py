@@ -2,8 +2,8 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from gradapt import CoViClassifier, DANNClassifier, DeepCoralClassifier, DeepJDOTClassifier, TorchClassifier
-from gradapt.learners.torch_training import Adam
+from driftfit import CoViClassifier, DANNClassifier, DeepCoralClassifier, DeepJDOTClassifier, TorchClassifier
+from driftfit.learners.torch_training import Adam
 
 # Without sample_domain nothing is adapted, so these are checks of the manners; a few epochs keep them quick.
 BASELINES = (CoViClassifier, DANNClassifier, DeepCoralClassifier, DeepJDOTClassifier)

@@ -10,13 +10,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-import gradapt
-from gradapt import CoViClassifier, DANNClassifier, DeepCoralClassifier, DeepJDOTClassifier, TorchClassifier
-from gradapt.datasets.toy import moving_gaussians
-from gradapt.errors import AdaptationWarning, InputError
-from gradapt.methods.baselines import DANN, BaselineMethod, CoVi, DeepCoral, DeepJDOT
-from gradapt.networks import conv_net, mlp
-from gradapt.trust import Gate
+import driftfit
+from driftfit import CoViClassifier, DANNClassifier, DeepCoralClassifier, DeepJDOTClassifier, TorchClassifier
+from driftfit.datasets.toy import moving_gaussians
+from driftfit.errors import AdaptationWarning, InputError
+from driftfit.methods.baselines import DANN, BaselineMethod, CoVi, DeepCoral, DeepJDOT
+from driftfit.networks import conv_net, mlp
+from driftfit.trust import Gate
 
 BASELINES = [DANNClassifier, DeepCoralClassifier, DeepJDOTClassifier, CoViClassifier]
 
@@ -157,9 +157,9 @@ def test_the_decision_keeps_a_better_source_model():
 
 
 WITHOUT_TORCH = """
-import gradapt, gradapt.methods, gradapt.estimators
-gradapt.GOATClassifier().fit([[0.0], [1.0], [0.2], [1.2]], [0, 1, 0, 1], [0, 0, 1, 1])
-for home in (gradapt, gradapt.estimators):
+import driftfit, driftfit.methods, driftfit.estimators
+driftfit.GOATClassifier().fit([[0.0], [1.0], [0.2], [1.2]], [0, 1, 0, 1], [0, 0, 1, 1])
+for home in (driftfit, driftfit.estimators):
     try:
         home.DANNClassifier
     except ImportError as error:
@@ -169,5 +169,5 @@ for home in (gradapt, gradapt.estimators):
 
 def test_the_package_needs_no_torch_until_a_baseline_is_asked_for(run_without):
     lines = run_without(["torch"], WITHOUT_TORCH).stdout.splitlines()
-    assert lines == ["DANNClassifier needs torch, which is not installed: pip install 'gradapt[torch]'"] * 2
-    assert {baseline.__name__ for baseline in BASELINES} <= set(dir(gradapt))
+    assert lines == ["DANNClassifier needs torch, which is not installed: pip install 'driftfit[torch]'"] * 2
+    assert {baseline.__name__ for baseline in BASELINES} <= set(dir(driftfit))

@@ -3,7 +3,7 @@
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from gradapt import (
+from driftfit import (
     AdaptedClassifier,
     AutoAdaptedClassifier,
     CarriedLabelsClassifier,
@@ -11,7 +11,7 @@ from gradapt import (
     GOATClassifier,
     GradualSelfTrainingClassifier,
 )
-from gradapt.methods import CarriedLabels
+from driftfit.methods import CarriedLabels
 
 
 @parametrize_with_checks(

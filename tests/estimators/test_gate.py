@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from gradapt import DirectSelfTrainingClassifier, GOATClassifier, GradualSelfTrainingClassifier
-from gradapt.datasets.toy import moving_gaussians
-from gradapt.errors import AdaptationWarning
-from gradapt.methods import Adaptation
-from gradapt.trust import Gate
+from driftfit import DirectSelfTrainingClassifier, GOATClassifier, GradualSelfTrainingClassifier
+from driftfit.datasets.toy import moving_gaussians
+from driftfit.errors import AdaptationWarning
+from driftfit.methods import Adaptation
+from driftfit.trust import Gate
 
 
 class Spoil:

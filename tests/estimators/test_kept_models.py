@@ -9,11 +9,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from gradapt import AdaptedClassifier, DomainSequence, GOATClassifier, GradualSelfTrainingClassifier
-from gradapt.datasets.toy import moving_gaussians
-from gradapt.errors import AdaptationWarning, InputError
-from gradapt.methods import GOAT, GradualSelfTraining, SourceOnly
-from gradapt.trust import Gate
+from driftfit import AdaptedClassifier, DomainSequence, GOATClassifier, GradualSelfTrainingClassifier
+from driftfit.datasets.toy import moving_gaussians
+from driftfit.errors import AdaptationWarning, InputError
+from driftfit.methods import GOAT, GradualSelfTraining, SourceOnly
+from driftfit.trust import Gate
 
 PATH = moving_gaussians((0, 0.5, 1.0), n_samples=400, n_features=20)
 
@@ -26,7 +26,7 @@ def test_a_saved_model_holds_no_rows_of_the_user():
 
 
 def test_a_saved_network_holds_neither_rows_nor_trainers():
-    torch_classifier = pytest.importorskip("gradapt.learners.torch_classifier")
+    torch_classifier = pytest.importorskip("driftfit.learners.torch_classifier")
     network = torch_classifier.TorchClassifier(epochs=1, device="cpu", random_state=0)
     clf = GOATClassifier(network, n_generated=1).fit_path(PATH)
     assert len(pickle.dumps(clf)) < 6 * len(pickle.dumps(clf.estimator_)) + 100_000
@@ -68,7 +68,7 @@ def test_a_gate_says_the_same_of_nothing_as_the_command_line():
     assert clf.decision_.keep_source
 
 
-@pytest.mark.filterwarnings("ignore::gradapt.errors.AdaptationWarning")
+@pytest.mark.filterwarnings("ignore::driftfit.errors.AdaptationWarning")
 def test_a_decision_tells_every_given_domain():
     clf = GOATClassifier(n_generated=1, gate=Gate()).fit_path(PATH)
     assert [domain.domain for domain in clf.decision_.along] == [domain.name for domain in PATH[1:]]

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from gradapt.domains import Domain, DomainSequence
-from gradapt.estimators import AdaptedClassifier
-from gradapt.estimators.remedies import PROPORTIONS, ChosenRemedy, table_remedies
-from gradapt.learners import as_learner
-from gradapt.methods import OwnScale, ProportionCorrection
-from gradapt.trust.diagnosis import fit_proportions
+from driftfit.domains import Domain, DomainSequence
+from driftfit.estimators import AdaptedClassifier
+from driftfit.estimators.remedies import PROPORTIONS, ChosenRemedy, table_remedies
+from driftfit.learners import as_learner
+from driftfit.methods import OwnScale, ProportionCorrection
+from driftfit.trust.diagnosis import fit_proportions
 
 
 def world(rng, share=0.5, scale=1.0, move=0.0, n=500, gap=2.5):

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from gradapt import GOATClassifier
+from driftfit import GOATClassifier
 
 # Not installed beside the lowest versions: it needs later ones itself.
 DAEstimator = pytest.importorskip("skada.base").DAEstimator

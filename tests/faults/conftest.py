@@ -18,10 +18,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gradapt import files
-from gradapt.datasets.toy import moving_gaussians
-from gradapt.errors import InputError
-from gradapt.files import Disk
+from driftfit import files
+from driftfit.datasets.toy import moving_gaussians
+from driftfit.errors import InputError
+from driftfit.files import Disk
 
 FAULTS = ("disk full", "forbidden", "no memory", "killed")
 COUNTED = ("make_folders", "make_folder", "create", "write", "sync", "rename")
@@ -186,7 +186,7 @@ def small_table() -> pd.DataFrame:
 
 @pytest.fixture(scope="session")
 def small_result(small_table):
-    from gradapt.domains import ByValue
-    from gradapt.tables import Column, Settings, adapt_frame
+    from driftfit.domains import ByValue
+    from driftfit.tables import Column, Settings, adapt_frame
 
     return adapt_frame(small_table, Settings(label="kind", order=Column("year"), windows=ByValue(), n_generated=0))

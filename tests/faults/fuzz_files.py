@@ -92,12 +92,12 @@ def build(base: Path) -> None:
 def _write_run(folder: Path, table: pd.DataFrame, classifier: Any) -> None:
     from sklearn.pipeline import Pipeline
 
-    from gradapt.files import write_json
-    from gradapt.tables.columns import conform, plan_columns
-    from gradapt.tables.manifest import write_manifest
-    from gradapt.tables.model_file import save_predictor
-    from gradapt.tables.predictor import Predictor
-    from gradapt.tables.preprocess import as_matrix, make_preprocessing
+    from driftfit.files import write_json
+    from driftfit.tables.columns import conform, plan_columns
+    from driftfit.tables.manifest import write_manifest
+    from driftfit.tables.model_file import save_predictor
+    from driftfit.tables.predictor import Predictor
+    from driftfit.tables.preprocess import as_matrix, make_preprocessing
 
     folder.mkdir(parents=True)
     plans = plan_columns(table)
@@ -119,8 +119,8 @@ def _write_run(folder: Path, table: pd.DataFrame, classifier: Any) -> None:
 def _write_networks(base: Path, table: pd.DataFrame) -> None:
     import torch
 
-    from gradapt.learners.torch_classifier import TorchClassifier
-    from gradapt.learners.torch_files import save_classifier
+    from driftfit.learners.torch_classifier import TorchClassifier
+    from driftfit.learners.torch_files import save_classifier
 
     def network(*layers: Any) -> TorchClassifier:
         return TorchClassifier(torch.nn.Sequential(*layers), epochs=1, device="cpu", random_state=0)
@@ -135,13 +135,13 @@ def _write_networks(base: Path, table: pd.DataFrame) -> None:
 
 
 def _cells() -> list[Any]:
-    from gradapt.paper import Cell
+    from driftfit.paper import Cell
 
     return [Cell("covtype", "reference", seed, 0, "gst") for seed in range(4)]
 
 
 def _write_store(path: Path) -> None:
-    from gradapt.paper import Store
+    from driftfit.paper import Store
 
     store = Store(path)
     cells = _cells()
@@ -492,7 +492,7 @@ def spoil(rng: random.Random, subject: str, folder: Path) -> list[str]:
         except (ValueError, zipfile.BadZipFile, KeyError, RecursionError, IndexError, OverflowError):  # spoiled already
             path.write_bytes(_bytes(rng, data, names))
     if subject in RUNS and names[0] != "manifest.json" and rng.random() < 0.9:
-        from gradapt.tables.manifest import write_manifest
+        from driftfit.tables.manifest import write_manifest
 
         names.append("rehash")
         write_manifest(folder, [path for path in files if path.name != "manifest.json"])
@@ -502,21 +502,21 @@ def spoil(rng: random.Random, subject: str, folder: Path) -> list[str]:
 def use(subject: str, folder: Path) -> None:
     """Read a subject and ask something of it."""
     if subject == "store":
-        from gradapt.engines.store import new_owner
-        from gradapt.paper import Store
+        from driftfit.engines.store import new_owner
+        from driftfit.paper import Store
 
         store, cells = Store(folder / "cells.sqlite"), _cells()
         assert set(store.results(cells)) == store.finished(cells)
         for cell in store.claim(cells, new_owner()):
             store.add(cell, {"transductive_last": 1.0}, {}, 1.0, 1)
     elif subject == "torch":
-        from gradapt.learners.torch_files import load_classifier
+        from driftfit.learners.torch_files import load_classifier
 
         classifier = load_classifier(folder / "model", device="cpu")
         samples = np.zeros((3, 4), dtype=np.float32)
         assert len(classifier.predict(samples)) == len(classifier.predict_proba(samples)) == 3
     else:
-        from gradapt.tables import load_run
+        from driftfit.tables import load_run
 
         run = load_run(folder)
         labels, probability = run.predictor.predict(pd.DataFrame(FIRST_ROWS))
@@ -525,7 +525,7 @@ def use(subject: str, folder: Path) -> None:
 
 def case(seed: int, base: Path) -> Outcome:
     """Spoil a copy of a subject and read it."""
-    from gradapt.errors import InputError, SolverError
+    from driftfit.errors import InputError, SolverError
 
     rng = random.Random(seed)
     subject = rng.choices(list(WEIGHTS), list(WEIGHTS.values()))[0]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gradapt.errors import InputError
+from driftfit.errors import InputError
 
 pytest.importorskip("torch")
 

@@ -20,13 +20,13 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from gradapt.errors import InputError
-from gradapt.files import write_bytes, write_json
-from gradapt.tables.columns import conform, plan_columns
-from gradapt.tables.manifest import write_manifest
-from gradapt.tables.model_file import load_predictor, save_predictor
-from gradapt.tables.predictor import Predictor
-from gradapt.tables.preprocess import as_matrix, make_preprocessing
+from driftfit.errors import InputError
+from driftfit.files import write_bytes, write_json
+from driftfit.tables.columns import conform, plan_columns
+from driftfit.tables.manifest import write_manifest
+from driftfit.tables.model_file import load_predictor, save_predictor
+from driftfit.tables.predictor import Predictor
+from driftfit.tables.preprocess import as_matrix, make_preprocessing
 
 N = 120
 
@@ -61,8 +61,8 @@ def stored(table, tmp_path):
 
 _LOAD = """
 import sys, pathlib, pandas as pd
-from gradapt.errors import InputError
-from gradapt.tables.model_file import load_predictor
+from driftfit.errors import InputError
+from driftfit.tables.model_file import load_predictor
 try:
     predictor = load_predictor(pathlib.Path(sys.argv[1]))
 except InputError as error:
@@ -284,7 +284,7 @@ def test_a_packed_archive_is_refused(stored):
         for name, content in contents.items():
             archive.writestr(name, content)
     write_manifest(folder, [folder / name for name in ("model.skops", "columns.json", "result.json")])
-    with pytest.raises(InputError, match="is packed, which gradapt never does"):
+    with pytest.raises(InputError, match="is packed, which driftfit never does"):
         load_predictor(folder)
 
 
@@ -300,7 +300,7 @@ def test_the_same_model_gives_the_same_bytes(stored):
 @pytest.mark.parametrize("content", [b"[]", b"{}", b"null", b"[" * 100_000, b'{"format": 1, "columns": 3}', b"\xff"])
 @pytest.mark.parametrize("name", ["columns.json", "result.json"])
 def test_rehashed_nonsense_is_one_clear_line(stored, name, content):
-    from gradapt.tables import load_run
+    from driftfit.tables import load_run
 
     folder = stored(LogisticRegression())
     write_bytes(folder / name, content)
@@ -314,7 +314,7 @@ def test_rehashed_nonsense_is_one_clear_line(stored, name, content):
 
 @pytest.mark.parametrize("name", ["manifest.json", "model.skops", "columns.json", "result.json"])
 def test_a_pipe_in_a_run_does_not_keep_us_waiting(stored, name):
-    from gradapt.tables import load_run
+    from driftfit.tables import load_run
 
     folder = stored(LogisticRegression())
     (folder / name).unlink()
@@ -347,7 +347,7 @@ NETWORKS = {
 @pytest.mark.parametrize("case", NETWORKS)
 def test_a_spoiled_description_of_a_network_is_one_clear_line(stored, table, case):
     torch = pytest.importorskip("torch")
-    from gradapt.learners.torch_classifier import TorchClassifier
+    from driftfit.learners.torch_classifier import TorchClassifier
 
     plain = load_predictor(stored(LogisticRegression()))
     features = as_matrix(plain.preprocessing, conform(table, plain.plans))

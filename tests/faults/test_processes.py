@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from gradapt.datasets import write_made_data
-from gradapt.paper import Options, Store, make_table
+from driftfit.datasets import write_made_data
+from driftfit.paper import Options, Store, make_table
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="looks at /proc")]
 
@@ -20,14 +20,14 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(not Path("/proc/self/task").i
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory):
     made = write_made_data(tmp_path_factory.mktemp("made"), n_images=200, n_rows=20_000)
-    return {**os.environ, "GRADAPT_DATA": str(made), "GRADAPT_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    return {**os.environ, "DRIFTFIT_DATA": str(made), "DRIFTFIT_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
 
 
 def paper(environment, folder, *more):
     command = [
         sys.executable,
         "-m",
-        "gradapt",
+        "driftfit",
         "paper",
         "covtype",
         "--given",
@@ -108,7 +108,7 @@ def test_two_runs_on_one_store_share_the_work(environment, tmp_path):
 
 _ADAPT = """
 import os, pathlib, signal, sys
-from gradapt import files
+from driftfit import files
 plain, left = files.DISK.rename, int(sys.argv[2])
 def rename(old, new):
     global left
@@ -126,7 +126,7 @@ with files.new_folder(folder, check) as making:
 
 
 def test_a_kill_between_the_two_renames_is_mended_at_the_next_start(tmp_path, caplog):
-    from gradapt.files import recover
+    from driftfit.files import recover
 
     folder = tmp_path / "RUN"
     folder.mkdir()

@@ -5,11 +5,11 @@ import os
 
 import pytest
 
-from gradapt.cli import main
-from gradapt.errors import InputError
-from gradapt.tables import load_run, save_run, summarise
-from gradapt.tables.folder import check_target, read_result, rebuild_pages, write_predictions
-from gradapt.tables.manifest import put_file
+from driftfit.cli import main
+from driftfit.errors import InputError
+from driftfit.tables import load_run, save_run, summarise
+from driftfit.tables.folder import check_target, read_result, rebuild_pages, write_predictions
+from driftfit.tables.manifest import put_file
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def test_force_replaces_no_folder_of_others(tmp_path):
     own.mkdir()
     (own / "manifest.json").write_text('{"name": "an extension for a browser"}')
     (own / "thesis.txt").write_text("years of work")
-    with pytest.raises(InputError, match=r"is not a run that gradapt wrote.*it is not replaced; move it away"):
+    with pytest.raises(InputError, match=r"is not a run that driftfit wrote.*it is not replaced; move it away"):
         check_target(own, force=True)
     assert (own / "thesis.txt").read_text() == "years of work"
 
@@ -35,7 +35,7 @@ def test_force_replaces_no_folder_of_others(tmp_path):
 @pytest.mark.parametrize("name", ["notes.txt", "sub"])
 def test_force_replaces_no_run_with_something_of_others_in_it(run, name):
     (run / name).mkdir() if name == "sub" else (run / name).write_text("mine")
-    with pytest.raises(InputError, match=f"holds '{name}', which gradapt did not write"):
+    with pytest.raises(InputError, match=f"holds '{name}', which driftfit did not write"):
         check_target(run, force=True)
 
 
@@ -60,7 +60,7 @@ def test_card_and_report_are_covered_and_can_be_built_again(run):
     covered = json.loads((run / "manifest.json").read_text())["sha256"]
     assert sorted([*covered, "manifest.json"]) == sorted(path.name for path in run.iterdir())
     (run / "report.html").write_text("<p>all is well")
-    with pytest.raises(InputError, match="gradapt report builds it again"):
+    with pytest.raises(InputError, match="driftfit report builds it again"):
         load_run(run)
     assert read_result(run)
     rebuild_pages(run, "<p>page")
@@ -82,7 +82,7 @@ def test_a_manifest_of_another_format_is_refused(run, value):
 
 
 def test_model_files_of_equal_runs_are_equal(run, small_table, small_result, tmp_path):
-    from gradapt.tables import adapt_frame
+    from driftfit.tables import adapt_frame
 
     again = adapt_frame(small_table, small_result.checked.settings)
     second = save_run(again, summarise(again), tmp_path / "SECOND")
@@ -124,7 +124,7 @@ def test_a_link_to_a_file_is_followed(tmp_path, small_result):
 def test_the_command_line_says_one_line_where_the_disk_is_full(tmp_path, small_result, run, capsys, monkeypatch):
     import errno
 
-    from gradapt import files
+    from driftfit import files
 
     def full(*given):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -140,8 +140,8 @@ def test_the_command_line_says_one_line_where_the_disk_is_full(tmp_path, small_r
 
 
 def test_a_result_without_its_parts_is_one_line(run, capsys):
-    from gradapt.files import write_json
-    from gradapt.tables.manifest import write_manifest
+    from driftfit.files import write_json
+    from driftfit.tables.manifest import write_manifest
 
     names = json.loads((run / "manifest.json").read_text())["sha256"]
     for content in ({}, {"verdict": 3}, {"verdict": {"decision": []}, "domains": None}):
@@ -156,7 +156,7 @@ def test_a_result_without_its_parts_is_one_line(run, capsys):
 
 
 def test_a_lack_of_memory_is_one_line(run, capsys, monkeypatch):
-    from gradapt import files
+    from driftfit import files
 
     def no_memory(*given):
         raise MemoryError

@@ -9,16 +9,16 @@ import pytest
 import torch
 from torch import nn
 
-from gradapt.domains import Interpolated
-from gradapt.learners.torch_adam import FusedAdam
-from gradapt.learners.torch_desks import Desk, Epoch
-from gradapt.learners.torch_lessons import Lesson
-from gradapt.learners.torch_lockstep import Lockstep, can_stack, fitting_slots
-from gradapt.learners.torch_pool import TrainerPool
-from gradapt.learners.torch_samples import Stored
-from gradapt.learners.torch_stacks import Stack
-from gradapt.learners.torch_training import Adam, EarlyStopping, Recipe, Trainer
-from gradapt.networks import conv_net, mlp
+from driftfit.domains import Interpolated
+from driftfit.learners.torch_adam import FusedAdam
+from driftfit.learners.torch_desks import Desk, Epoch
+from driftfit.learners.torch_lessons import Lesson
+from driftfit.learners.torch_lockstep import Lockstep, can_stack, fitting_slots
+from driftfit.learners.torch_pool import TrainerPool
+from driftfit.learners.torch_samples import Stored
+from driftfit.learners.torch_stacks import Stack
+from driftfit.learners.torch_training import Adam, EarlyStopping, Recipe, Trainer
+from driftfit.networks import conv_net, mlp
 
 RECIPE = Recipe(epochs=3, batch_size=32, optimiser=Adam(3e-3, 1e-3))
 
@@ -79,7 +79,7 @@ EPOCHS = (3, 3, 2, 5, 1, 4, 3)
 def test_together_is_alone(dtype, most, weighted, soft, slots, held, monkeypatch):
     """With fewer slots than trainings, one that ends leaves its slot to another in the middle."""
     if not held:
-        monkeypatch.setattr("gradapt.learners.torch_desks._HELD_BYTES", 0)
+        monkeypatch.setattr("driftfit.learners.torch_desks._HELD_BYTES", 0)
     modules = [network(10 + number, dtype) for number in range(len(SIZES))]
     lessons = [
         lesson(number, n, dtype=dtype, weighted=weighted, soft=soft, epochs=epochs)

@@ -8,11 +8,11 @@ from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
-from gradapt.errors import InputError
-from gradapt.learners import MixingLearner, ScikitLearner
-from gradapt.learners.torch_classifier import TorchClassifier
-from gradapt.learners.torch_mixup import mixed
-from gradapt.learners.torch_training import Adam, Recipe, Trainer
+from driftfit.errors import InputError
+from driftfit.learners import MixingLearner, ScikitLearner
+from driftfit.learners.torch_classifier import TorchClassifier
+from driftfit.learners.torch_mixup import mixed
+from driftfit.learners.torch_training import Adam, Recipe, Trainer
 
 CLASSES = np.arange(3)
 
@@ -34,7 +34,7 @@ def test_soft_and_weighted_labels_are_mixed_by_mass():
 
 
 def test_the_loss_of_a_mixture_is_the_mixture_of_losses(rng):
-    from gradapt.learners.torch_stopping import loss_of
+    from driftfit.learners.torch_stopping import loss_of
 
     logits = torch.from_numpy(rng.normal(size=(5, 3)))
     y, weights = torch.arange(5) % 3, torch.from_numpy(rng.random(5) + 0.1)

@@ -12,9 +12,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from gradapt.errors import AdaptationWarning, InputError
-from gradapt.learners import Learner, ScikitLearner, as_learner
-from gradapt.learners.scikit import calm_threads
+from driftfit.errors import AdaptationWarning, InputError
+from driftfit.learners import Learner, ScikitLearner, as_learner
+from driftfit.learners.scikit import calm_threads
 
 
 @pytest.fixture

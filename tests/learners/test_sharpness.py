@@ -8,11 +8,11 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from gradapt.errors import InputError
-from gradapt.learners.torch_classifier import TorchClassifier
-from gradapt.learners.torch_files import load_classifier, save_classifier
-from gradapt.learners.torch_steps import Steps
-from gradapt.learners.torch_training import Adam, Recipe
+from driftfit.errors import InputError
+from driftfit.learners.torch_classifier import TorchClassifier
+from driftfit.learners.torch_files import load_classifier, save_classifier
+from driftfit.learners.torch_steps import Steps
+from driftfit.learners.torch_training import Adam, Recipe
 
 
 def sgd(parameters):
@@ -84,9 +84,9 @@ def test_radius_zero_is_plain_training_and_a_radius_is_not(rng):
 
 
 def test_students_and_baselines_are_trained_with_it(rng):
-    from gradapt.datasets.toy import moving_gaussians
-    from gradapt.methods import GradualSelfTraining
-    from gradapt.methods.baselines import BaselineMethod, DeepCoral
+    from driftfit.datasets.toy import moving_gaussians
+    from driftfit.methods import GradualSelfTraining
+    from driftfit.methods.baselines import BaselineMethod, DeepCoral
 
     path = moving_gaussians((0, 1), n_samples=40)
     for method in (GradualSelfTraining(), BaselineMethod(DeepCoral())):

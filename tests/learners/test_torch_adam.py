@@ -7,8 +7,8 @@ import pytest
 import torch
 from torch import nn
 
-from gradapt.learners.torch_adam import FusedAdam
-from gradapt.learners.torch_steps import is_adam
+from driftfit.learners.torch_adam import FusedAdam
+from driftfit.learners.torch_steps import is_adam
 
 
 @pytest.mark.parametrize("weight_decay", [0.0, 1e-2])
@@ -50,10 +50,10 @@ TRAINING = """
 import sys
 from functools import partial
 import torch
-from gradapt.learners.torch_adam import FusedAdam
-from gradapt.learners.torch_samples import Stored
-from gradapt.learners.torch_training import Recipe, Trainer
-from gradapt.networks import conv_net
+from driftfit.learners.torch_adam import FusedAdam
+from driftfit.learners.torch_samples import Stored
+from driftfit.learners.torch_training import Recipe, Trainer
+from driftfit.networks import conv_net
 x, y = torch.randn(8, 1, 8, 8), torch.arange(8) % 2
 trainer = Trainer(conv_net(8, 2, n_conv=1, hidden=(4,)), Recipe(1, 4, partial(FusedAdam, lr=1e-3)))
 trainer.train(Stored(x), torch.arange(8), y)

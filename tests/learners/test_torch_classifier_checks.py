@@ -2,8 +2,8 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from gradapt.learners.torch_classifier import TorchClassifier
-from gradapt.learners.torch_training import Adam
+from driftfit.learners.torch_classifier import TorchClassifier
+from driftfit.learners.torch_training import Adam
 
 
 @parametrize_with_checks([TorchClassifier(epochs=20, optimiser=Adam(0.01, 0.0), device="cpu")])

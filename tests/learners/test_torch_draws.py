@@ -2,7 +2,7 @@
 
 import torch
 
-from gradapt.learners.torch_draws import Draws
+from driftfit.learners.torch_draws import Draws
 
 
 def test_every_call_draws():

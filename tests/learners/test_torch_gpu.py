@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 import torch
 
-from gradapt.domains import Interpolated
-from gradapt.learners.torch_draws import Draws
-from gradapt.learners.torch_lessons import Lesson
-from gradapt.learners.torch_lockstep import Lockstep
-from gradapt.learners.torch_samples import Stored, logits
-from gradapt.learners.torch_stacks import Batches, Stack
-from gradapt.learners.torch_training import Adam, Recipe, Trainer
-from gradapt.networks import conv_net, mlp
-from gradapt.transport import Exact, transport
+from driftfit.domains import Interpolated
+from driftfit.learners.torch_draws import Draws
+from driftfit.learners.torch_lessons import Lesson
+from driftfit.learners.torch_lockstep import Lockstep
+from driftfit.learners.torch_samples import Stored, logits
+from driftfit.learners.torch_stacks import Batches, Stack
+from driftfit.learners.torch_training import Adam, Recipe, Trainer
+from driftfit.networks import conv_net, mlp
+from driftfit.transport import Exact, transport
 
 pytestmark = [
     pytest.mark.gpu,
@@ -67,7 +67,7 @@ def test_captured_sharpness_and_mixtures_agree_with_plain_steps(options):
 
 
 def test_neighbours_on_the_device():
-    from gradapt.choice.neighbours import nearest_neighbours
+    from driftfit.choice.neighbours import nearest_neighbours
 
     x = torch.randn(500, 30, generator=torch.Generator().manual_seed(0))
     here, there = (np.sort(nearest_neighbours(own, 10), axis=1) for own in (x.numpy(), x.cuda()))
@@ -278,7 +278,7 @@ def test_scores_and_gradients_of_a_stack_in_tf32():
 
 def test_stacked_adam_is_adam():
     """Slots at different steps; those that are not moved stay as they are."""
-    from gradapt.learners.torch_stacked_adam import adam_step
+    from driftfit.learners.torch_stacked_adam import adam_step
 
     torch.manual_seed(0)
     slots, moved, shape = 5, 4, (3, 700)
@@ -305,7 +305,7 @@ def test_stacked_adam_is_adam():
 
 def test_stacked_norm_is_batch_normalisation():
     """Slots with all samples and with some; running statistics of slots that are not computed stay as they are."""
-    from gradapt.learners.torch_stacked_norm import stacked_norm
+    from driftfit.learners.torch_stacked_norm import stacked_norm
 
     torch.manual_seed(0)
     slots, length, neurons = 3, 130, 21

@@ -10,16 +10,16 @@ import torch
 from sklearn.base import clone
 from torch import nn
 
-from gradapt import GOATClassifier, GradualSelfTrainingClassifier
-from gradapt.domains import Interpolated
-from gradapt.errors import InputError
-from gradapt.learners import Learner, as_learner
-from gradapt.learners.torch_classifier import TorchClassifier
-from gradapt.learners.torch_files import load_classifier, save_classifier
-from gradapt.learners.torch_samples import Stored, logits, pick_device
-from gradapt.learners.torch_steps import Steps, _no_collection, _put_back, _snapshot
-from gradapt.learners.torch_training import Adam, EarlyStopping, Recipe, Trainer
-from gradapt.networks import conv_net, mlp
+from driftfit import GOATClassifier, GradualSelfTrainingClassifier
+from driftfit.domains import Interpolated
+from driftfit.errors import InputError
+from driftfit.learners import Learner, as_learner
+from driftfit.learners.torch_classifier import TorchClassifier
+from driftfit.learners.torch_files import load_classifier, save_classifier
+from driftfit.learners.torch_samples import Stored, logits, pick_device
+from driftfit.learners.torch_steps import Steps, _no_collection, _put_back, _snapshot
+from driftfit.learners.torch_training import Adam, EarlyStopping, Recipe, Trainer
+from driftfit.networks import conv_net, mlp
 
 
 def images(n=240, seed=0):
@@ -52,7 +52,7 @@ def test_a_step_that_cannot_be_captured_is_taken_all_the_same(monkeypatch, caplo
         steps.take_eagerly(*captured.buffers)
         raise RuntimeError("operation failed due to a previous error during capture")
 
-    monkeypatch.setattr("gradapt.learners.torch_steps._CapturedStep._capture", spoilt)
+    monkeypatch.setattr("driftfit.learners.torch_steps._CapturedStep._capture", spoilt)
     X, y = images()
     found = []
     for capture in (True, False):
@@ -64,7 +64,7 @@ def test_a_step_that_cannot_be_captured_is_taken_all_the_same(monkeypatch, caplo
         assert not trainer.steps.capture
     assert all(torch.equal(*pair) for pair in zip(*found, strict=True))
     assert [record.message for record in caplog.records] == [
-        "gradapt: a training step could not be captured and is slower now: RuntimeError: operation failed due to a "
+        "driftfit: a training step could not be captured and is slower now: RuntimeError: operation failed due to a "
         "previous error during capture"
     ]
 
@@ -73,7 +73,7 @@ def test_a_full_memory_is_no_reason_to_go_on(monkeypatch):
     def full(captured, steps):
         raise torch.OutOfMemoryError
 
-    monkeypatch.setattr("gradapt.learners.torch_steps._CapturedStep._capture", full)
+    monkeypatch.setattr("driftfit.learners.torch_steps._CapturedStep._capture", full)
     X, y = images()
     with pytest.raises(torch.OutOfMemoryError):
         Trainer(small_net(X.shape[1:], 3), Recipe(2, 32), capture=True).train(

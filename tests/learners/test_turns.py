@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from gradapt.learners.turns import Turns
+from driftfit.learners.turns import Turns
 
 
 def test_questions_meet_when_everybody_waits_and_only_one_function_runs_at_a_time():

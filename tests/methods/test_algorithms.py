@@ -6,11 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
-from gradapt import Domain, DomainSequence, GOATClassifier
-from gradapt.datasets.toy import moving_gaussians, rotating_moons
-from gradapt.errors import InputError
-from gradapt.learners import ScikitLearner
-from gradapt.methods import (
+from driftfit import Domain, DomainSequence, GOATClassifier
+from driftfit.datasets.toy import moving_gaussians, rotating_moons
+from driftfit.errors import InputError
+from driftfit.learners import ScikitLearner
+from driftfit.methods import (
     GOAT,
     Adaptation,
     GradualSelfTraining,
@@ -20,8 +20,8 @@ from gradapt.methods import (
     pseudo_label,
     top_probability,
 )
-from gradapt.paths import PathStep, Transport, generate_path, given_path
-from gradapt.transport import ConfidenceCutoff, OracleCoupling, Sinkhorn, SmallValueCutoff, wasserstein
+from driftfit.paths import PathStep, Transport, generate_path, given_path
+from driftfit.transport import ConfidenceCutoff, OracleCoupling, Sinkhorn, SmallValueCutoff, wasserstein
 
 
 def fitted(sequence, estimator=None):

@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 import torch
 
-from gradapt import Domain, DomainSequence
-from gradapt.datasets.toy import moving_gaussians
-from gradapt.errors import InputError
-from gradapt.learners.torch_classifier import TorchClassifier
-from gradapt.learners.torch_training import Adam
-from gradapt.methods.baselines import BaselineMethod, CoVi, DeepCoral
-from gradapt.methods.baselines.loop import PairedTrainer
-from gradapt.methods.baselines.partners import Partners
-from gradapt.paths import Transport, Workspace
-from gradapt.transport import Plan, Sinkhorn, transport
+from driftfit import Domain, DomainSequence
+from driftfit.datasets.toy import moving_gaussians
+from driftfit.errors import InputError
+from driftfit.learners.torch_classifier import TorchClassifier
+from driftfit.learners.torch_training import Adam
+from driftfit.methods.baselines import BaselineMethod, CoVi, DeepCoral
+from driftfit.methods.baselines.loop import PairedTrainer
+from driftfit.methods.baselines.partners import Partners
+from driftfit.paths import Transport, Workspace
+from driftfit.transport import Plan, Sinkhorn, transport
 
 PATH = moving_gaussians((0, 0.7, 1.4), n_samples=64)
 CPU = torch.device("cpu")

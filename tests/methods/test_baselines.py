@@ -9,13 +9,13 @@ import torch
 from scipy.optimize import linprog
 from torch import nn
 
-from gradapt import Domain, DomainSequence, TorchClassifier
-from gradapt.datasets.toy import moving_gaussians
-from gradapt.errors import InputError
-from gradapt.learners import ScikitLearner
-from gradapt.learners.torch_samples import Stored, logits
-from gradapt.learners.torch_training import Adam, Recipe, Trainer
-from gradapt.methods.baselines import (
+from driftfit import Domain, DomainSequence, TorchClassifier
+from driftfit.datasets.toy import moving_gaussians
+from driftfit.errors import InputError
+from driftfit.learners import ScikitLearner
+from driftfit.learners.torch_samples import Stored, logits
+from driftfit.learners.torch_training import Adam, Recipe, Trainer
+from driftfit.methods.baselines import (
     DANN,
     SCORES,
     BaselineMethod,
@@ -27,12 +27,12 @@ from gradapt.methods.baselines import (
     TargetStatistics,
     last_hidden_layer,
 )
-from gradapt.methods.baselines.coral import coral_loss
-from gradapt.methods.baselines.covi import RATIOS, consensus_labels, mix, most_uncertain_ratio
-from gradapt.methods.baselines.dann import reversal_strength, reverse_gradient
-from gradapt.methods.baselines.jdot import joint_cost, optimal_plan
-from gradapt.methods.baselines.loop import _Order
-from gradapt.networks import conv_net, mlp
+from driftfit.methods.baselines.coral import coral_loss
+from driftfit.methods.baselines.covi import RATIOS, consensus_labels, mix, most_uncertain_ratio
+from driftfit.methods.baselines.dann import reversal_strength, reverse_gradient
+from driftfit.methods.baselines.jdot import joint_cost, optimal_plan
+from driftfit.methods.baselines.loop import _Order
+from driftfit.networks import conv_net, mlp
 
 CPU = torch.device("cpu")
 # DeepJDOT's own weights are for networks with far larger features.

@@ -7,13 +7,13 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from gradapt import Domain, DomainSequence
-from gradapt.datasets.toy import moving_gaussians
-from gradapt.errors import InputError
-from gradapt.learners import ScikitLearner
-from gradapt.methods import ByConfusion, ByLikelihood, CarriedLabels, GivenProportions, Relabelling
-from gradapt.paths import Transport, Workspace
-from gradapt.transport import Exact
+from driftfit import Domain, DomainSequence
+from driftfit.datasets.toy import moving_gaussians
+from driftfit.errors import InputError
+from driftfit.learners import ScikitLearner
+from driftfit.methods import ByConfusion, ByLikelihood, CarriedLabels, GivenProportions, Relabelling
+from driftfit.paths import Transport, Workspace
+from driftfit.transport import Exact
 
 PATH = moving_gaussians((0, 1.5, 3.0), n_samples=120)
 
@@ -146,8 +146,8 @@ def test_the_encoder_is_trained_anew_and_couples_meanwhile():
 
 def test_networks_on_tensors_stay_where_they_are():
     torch = pytest.importorskip("torch")
-    from gradapt.learners.torch_classifier import TorchClassifier
-    from gradapt.learners.torch_training import Adam
+    from driftfit.learners.torch_classifier import TorchClassifier
+    from driftfit.learners.torch_training import Adam
 
     domains = [Domain(torch.from_numpy(d.samples).float(), d.labels, name=d.name) for d in PATH]
     path = DomainSequence(domains)

@@ -5,13 +5,13 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
-from gradapt.domains import Domain, DomainSequence
-from gradapt.errors import InputError
-from gradapt.estimators.remedies import IN_USE, RECENT, ChosenRemedy, OwnAnswers
-from gradapt.learners import as_learner
-from gradapt.methods import RecentScale
-from gradapt.methods.recent_scale import RecentMap, best_width
-from gradapt.trust.diagnosis import fit_recent
+from driftfit.domains import Domain, DomainSequence
+from driftfit.errors import InputError
+from driftfit.estimators.remedies import IN_USE, RECENT, ChosenRemedy, OwnAnswers
+from driftfit.learners import as_learner
+from driftfit.methods import RecentScale
+from driftfit.methods.recent_scale import RecentMap, best_width
+from driftfit.trust.diagnosis import fit_recent
 
 
 def wandering(rng, n=2_000):

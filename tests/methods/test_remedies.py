@@ -11,11 +11,11 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from gradapt import Domain, DomainSequence
-from gradapt.errors import InputError
-from gradapt.estimators import AdaptedClassifier
-from gradapt.learners import as_learner
-from gradapt.methods import (
+from driftfit import Domain, DomainSequence
+from driftfit.errors import InputError
+from driftfit.estimators import AdaptedClassifier
+from driftfit.learners import as_learner
+from driftfit.methods import (
     ByConfusion,
     ByLikelihood,
     CarriedLabels,
@@ -28,8 +28,8 @@ from gradapt.methods import (
     ProportionCorrection,
     SourceOnly,
 )
-from gradapt.methods.feature_maps import AffineMap, RankMap, measured_columns, scale_map
-from gradapt.methods.held_out import HeldOut, held_out
+from driftfit.methods.feature_maps import AffineMap, RankMap, measured_columns, scale_map
+from driftfit.methods.held_out import HeldOut, held_out
 
 REMEDIES = [
     OwnScale(),
@@ -223,7 +223,7 @@ def test_what_proportions_refuse(rng):
 
 
 def test_importance_weights_are_the_ratio_of_gaussians(rng):
-    from gradapt.methods.source_weights import importance_weights
+    from driftfit.methods.source_weights import importance_weights
 
     source, target = rng.normal(size=(4_000, 1)), rng.normal(size=(4_000, 1)) + 1.0
     found = importance_weights(source, target, most=100.0)

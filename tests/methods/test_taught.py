@@ -7,11 +7,11 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
-from gradapt.choice import Candidate, Chosen, standard_candidates
-from gradapt.domains import Domain, DomainSequence
-from gradapt.errors import InputError
-from gradapt.learners import as_learner
-from gradapt.methods import SourceOnly, Taught
+from driftfit.choice import Candidate, Chosen, standard_candidates
+from driftfit.domains import Domain, DomainSequence
+from driftfit.errors import InputError
+from driftfit.learners import as_learner
+from driftfit.methods import SourceOnly, Taught
 
 
 def stretched(seed=0, n=400, labels=True):
@@ -77,7 +77,7 @@ def test_a_teacher_that_sees_one_class_is_refused():
 
 def test_tensors_of_a_network():
     torch = pytest.importorskip("torch")
-    from gradapt import TorchClassifier
+    from driftfit import TorchClassifier
 
     path = stretched()
     samples = path.each(lambda domain: domain.with_samples(torch.as_tensor(domain.samples, dtype=torch.float32)))

@@ -3,11 +3,11 @@
 import torch
 from torch import nn
 
-from gradapt.domains import Interpolated
-from gradapt.learners.torch_samples import logits
-from gradapt.learners.torch_stacks import plain_layers
-from gradapt.networks import build, conv_net, describe, split
-from gradapt.networks.chains import chained, children
+from driftfit.domains import Interpolated
+from driftfit.learners.torch_samples import logits
+from driftfit.learners.torch_stacks import plain_layers
+from driftfit.networks import build, conv_net, describe, split
+from driftfit.networks.chains import chained, children
 
 
 def network():

@@ -7,15 +7,15 @@ import torch
 from torch import nn
 from torch.nn.functional import conv2d
 
-from gradapt.extras import has
-from gradapt.learners.torch_learner import split_for_features
-from gradapt.learners.torch_training import Recipe, Trainer
-from gradapt.methods.baselines import DeepCoral
-from gradapt.methods.baselines.loop import PairedTrainer
-from gradapt.networks import build, conv_net, describe, mlp, split
-from gradapt.networks import half_convolutions as module_under_test
-from gradapt.networks.biased import BiasedConv2d
-from gradapt.networks.half_convolutions import with_half_convolutions
+from driftfit.extras import has
+from driftfit.learners.torch_learner import split_for_features
+from driftfit.learners.torch_training import Recipe, Trainer
+from driftfit.methods.baselines import DeepCoral
+from driftfit.methods.baselines.loop import PairedTrainer
+from driftfit.networks import build, conv_net, describe, mlp, split
+from driftfit.networks import half_convolutions as module_under_test
+from driftfit.networks.biased import BiasedConv2d
+from driftfit.networks.half_convolutions import with_half_convolutions
 
 on_gpu = [
     pytest.mark.gpu,
@@ -152,7 +152,7 @@ class TestKernels:
     pytestmark = on_gpu
 
     def test_outputs_and_gradients_are_those_of_torch(self, case):
-        from gradapt.networks.convolution_kernels import rectified_convolutions
+        from driftfit.networks.convolution_kernels import rectified_convolutions
 
         n, channels, size, width, layers = case
         images = torch.randn(n, channels, *size, generator=torch.Generator().manual_seed(0)).cuda()
@@ -171,7 +171,7 @@ class TestKernels:
             assert distance(own, other) < 0.1
 
     def test_the_same_bits_each_time(self, case):
-        from gradapt.networks.convolution_kernels import rectified_convolutions
+        from driftfit.networks.convolution_kernels import rectified_convolutions
 
         n, channels, size, width, layers = case
         images = torch.rand(n, channels, *size).cuda()
@@ -191,7 +191,7 @@ class TestTraining:
     pytestmark = on_gpu
 
     def test_a_network_learns_as_it_does_in_float32(self):
-        from gradapt.learners.torch_samples import Stored, logits
+        from driftfit.learners.torch_samples import Stored, logits
 
         generator = torch.Generator().manual_seed(0)
         labels = torch.randint(0, 3, (600,), generator=generator)

@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from gradapt.errors import InputError
-from gradapt.networks import (
+from driftfit.errors import InputError
+from driftfit.networks import (
     WideLinear,
     build,
     conv_net,
@@ -18,8 +18,8 @@ from gradapt.networks import (
     reference_conv_net,
     split,
 )
-from gradapt.networks.biased import BiasedConv2d, with_bias
-from gradapt.networks.wide import _Pieces, in_pieces
+from driftfit.networks.biased import BiasedConv2d, with_bias
+from driftfit.networks.wide import _Pieces, in_pieces
 
 
 class Residual(nn.Module):

@@ -5,8 +5,8 @@ import torch
 from torch.distributions import Bernoulli, Normal
 from torch.distributions import kl_divergence as torch_kl
 
-from gradapt.errors import InputError
-from gradapt.networks import ConvVAE, fit_vae, kl_divergence, vae_loss
+from driftfit.errors import InputError
+from driftfit.networks import ConvVAE, fit_vae, kl_divergence, vae_loss
 
 
 def small_vae(seed=0):

@@ -1,8 +1,8 @@
-"""``gradapt paper`` and ``gradapt datasets``."""
+"""``driftfit paper`` and ``driftfit datasets``."""
 
 import pytest
 
-from gradapt.cli import main
+from driftfit.cli import main
 
 
 def run(capsys, *arguments):
@@ -29,14 +29,14 @@ def test_paper_runs_with_numpy_scipy_scikit_learn_and_torch_alone(data, run_with
     options = ["--seeds", "1", "--given", "0", "--generated", "0,1", "--samples", "40", "--device", "cpu"]
     places = ["--store", str(tmp_path / "s.sqlite"), "--output", str(tmp_path / "out")]
     arguments = ["paper", "rotated-mnist", *options, *places]
-    done = run_without(hidden, f"from gradapt.cli import main; main({arguments!r})")
+    done = run_without(hidden, f"from driftfit.cli import main; main({arguments!r})")
     assert done.returncode == 0, done.stderr
     assert "cells run" in done.stdout
 
 
 def test_cells_train_alone_where_that_is_asked_for(monkeypatch, capsys):
     launches = []
-    monkeypatch.setattr("gradapt.paper.run_tables", lambda *words, launch, **more: launches.append(launch))
+    monkeypatch.setattr("driftfit.paper.run_tables", lambda *words, launch, **more: launches.append(launch))
     for words in ((), ("--one-by-one",)):
         assert run(capsys, "paper", "covtype", *words)[0] == 0
     assert [launch.together for launch in launches] == [None, False]
@@ -60,8 +60,8 @@ def test_datasets_says_what_is_at_hand(data, monkeypatch, tmp_path, capsys):
     listed = run(capsys, "datasets", "--check")[1]
     assert "whole" in listed
     assert "missing" not in listed
-    monkeypatch.setenv("GRADAPT_DATA", str(tmp_path))
-    monkeypatch.setenv("GRADAPT_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("DRIFTFIT_DATA", str(tmp_path))
+    monkeypatch.setenv("DRIFTFIT_CACHE", str(tmp_path / "cache"))
     listed = run(capsys, "datasets")[1]
     assert "missing" in listed
     assert max(len(line) for line in listed.splitlines()[:-1]) <= 80

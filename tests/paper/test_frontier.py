@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from gradapt.datasets import color_mnist, portraits, rotated_mnist
-from gradapt.datasets.common import distinct_rows
-from gradapt.paper import Options, make_table
-from gradapt.paper.bench import Bench
-from gradapt.paper.presets import FRONTIER
-from gradapt.paper.statistics import summarise
+from driftfit.datasets import color_mnist, portraits, rotated_mnist
+from driftfit.datasets.common import distinct_rows
+from driftfit.paper import Options, make_table
+from driftfit.paper.bench import Bench
+from driftfit.paper.presets import FRONTIER
+from driftfit.paper.statistics import summarise
 
 CANDIDATES = {"source", "gst", "goat", "covi", "deep-coral", "carried", "structure"}
 

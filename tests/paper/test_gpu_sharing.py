@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-from gradapt.paper import gpu_sharing
-from gradapt.paper.gpu_sharing import shared_gpu
+from driftfit.paper import gpu_sharing
+from driftfit.paper.gpu_sharing import shared_gpu
 
 # Serves until it is told to quit; answers only while it serves.
 STAND_IN = """#!/bin/sh
@@ -56,7 +56,7 @@ def test_it_ends_when_the_block_raises(log):
 
 
 def test_it_ends_when_the_process_is_killed(log):
-    code = "from gradapt.paper.gpu_sharing import shared_gpu\nwith shared_gpu():\n print('up', flush=True); input()"
+    code = "from driftfit.paper.gpu_sharing import shared_gpu\nwith shared_gpu():\n print('up', flush=True); input()"
     with subprocess.Popen(
         [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=os.environ
     ) as user:
@@ -98,7 +98,7 @@ def test_whether_there_is_a_gpu_is_known_before_torch_is_loaded(tmp_path):
     (tmp_path / "torch").mkdir()
     (tmp_path / "torch" / "__init__.py").write_text("raise RuntimeError('loaded')")
     (tmp_path / "torch" / "version.py").write_text("cuda = '13.0'")
-    code = "from gradapt.paper.gpu_sharing import has_gpu; print(has_gpu())"
+    code = "from driftfit.paper.gpu_sharing import has_gpu; print(has_gpu())"
     import torch
 
     for path in ([str(tmp_path)], []):

@@ -2,9 +2,9 @@
 
 import pytest
 
-from gradapt.errors import InputError
-from gradapt.paper.expressions import evaluate, filled
-from gradapt.paper.marks import load, refreshed, strip_marks, unmarked
+from driftfit.errors import InputError
+from driftfit.paper.expressions import evaluate, filled
+from driftfit.paper.marks import load, refreshed, strip_marks, unmarked
 
 RUNS = [
     {"table": "a", "seed": 0, "old": 50.0, "new": 60.0, "more": None},

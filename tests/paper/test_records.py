@@ -7,8 +7,8 @@ import threading
 
 import pytest
 
-from gradapt.errors import InputError
-from gradapt.paper import (
+from driftfit.errors import InputError
+from driftfit.paper import (
     BENCHMARKS,
     PRESETS,
     TABLES,
@@ -22,8 +22,8 @@ from gradapt.paper import (
     settings,
     summarise,
 )
-from gradapt.paper.output import as_csv, as_json, as_markdown, print_table, write_outputs
-from gradapt.paper.statistics import mean_and_interval
+from driftfit.paper.output import as_csv, as_json, as_markdown, print_table, write_outputs
+from driftfit.paper.statistics import mean_and_interval
 
 
 def table_cells(name, preset="reference", seeds=5, **options):

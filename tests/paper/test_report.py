@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from gradapt.cli import main
-from gradapt.errors import InputError
-from gradapt.paper.layouts import TABLES
-from gradapt.paper.marks import unmarked
-from gradapt.paper.overview import Higher, compared, digest_of, higher_of
-from gradapt.paper.records import read_record, read_records
-from gradapt.paper.regenerate import marked_pages, regenerate
-from gradapt.paper.results_page import results_page, title_of
+from driftfit.cli import main
+from driftfit.errors import InputError
+from driftfit.paper.layouts import TABLES
+from driftfit.paper.marks import unmarked
+from driftfit.paper.overview import Higher, compared, digest_of, higher_of
+from driftfit.paper.records import read_record, read_records
+from driftfit.paper.regenerate import marked_pages, regenerate
+from driftfit.paper.results_page import results_page, title_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -31,7 +31,7 @@ def checkout(tmp_path):
 
 
 def test_every_page_is_what_the_records_say():
-    """Where this fails, run `gradapt paper report` and look at the changes."""
+    """Where this fails, run `driftfit paper report` and look at the changes."""
     assert regenerate(ROOT, check=True) == []
 
 
@@ -122,7 +122,7 @@ def test_records_hold_what_the_tables_show():
     ],
 )
 def test_who_is_higher_takes_both_intervals(mean, interval, higher):
-    from gradapt.paper import Cell, Entry, Place
+    from driftfit.paper import Cell, Entry, Place
 
     place = Place("0", "GST", Cell("portraits", "reference", 0, 0, "gst"), (81.0, 2.0))
     entry = Entry(place, 5, {"transductive_last": mean}, {"transductive_last": interval}, 1.0)

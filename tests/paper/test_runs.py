@@ -13,13 +13,13 @@ import pytest
 import torch
 from sklearn.metrics import pairwise_distances
 
-from gradapt.engines import Bundle, Processes, Ray, Serial, failed_cells, launch
-from gradapt.errors import SolverError
-from gradapt.paper import Cell, Launch, Options, Store, make_table, run_cells, run_tables, settings
-from gradapt.paper.bench import Bench
-from gradapt.paper.configurations import ALIGNED, COVI_PARTS, WITH_GIVEN, estimator_of
-from gradapt.paper.launch import CellWork
-from gradapt.paper.layouts import LAYERS, ONE_OFF
+from driftfit.engines import Bundle, Processes, Ray, Serial, failed_cells, launch
+from driftfit.errors import SolverError
+from driftfit.paper import Cell, Launch, Options, Store, make_table, run_cells, run_tables, settings
+from driftfit.paper.bench import Bench
+from driftfit.paper.configurations import ALIGNED, COVI_PARTS, WITH_GIVEN, estimator_of
+from driftfit.paper.launch import CellWork
+from driftfit.paper.layouts import LAYERS, ONE_OFF
 
 CPU = torch.device("cpu")
 
@@ -166,7 +166,7 @@ def test_every_table_runs_at_the_paper_preset(data, table):
 def test_killed_run_resumes_with_no_cell_lost_or_doubled(data, tmp_path):
     """Two cells of Rotated MNIST on 500 images, with their controls; kill -9 in the middle."""
     store = tmp_path / "store.sqlite"
-    command = [sys.executable, "-m", "gradapt", "paper", "rotated-mnist", "--seeds", "1", "--given", "0"]
+    command = [sys.executable, "-m", "driftfit", "paper", "rotated-mnist", "--seeds", "1", "--given", "0"]
     command += ["--generated", "0,1", "--samples", "500", "--device", "cpu", "--store", str(store)]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     cells = table_cells("rotated-mnist", seeds=1, given=[0], generated=[0, 1], n_samples=500)
@@ -421,7 +421,7 @@ def test_the_command_that_starts_workers_does_not_load_torch(tmp_path):
     """It takes seconds; a worker loads it itself. Where it is missing, the command says so at once."""
     code = f"""
 import sys
-from gradapt.paper import Launch, Options, run, run_tables
+from driftfit.paper import Launch, Options, run, run_tables
 run.run_cells = lambda cells, store, **more: print("torch" in sys.modules) or sys.exit()
 run_tables(["covtype"], Options(given=[0]), launch=Launch(store={str(tmp_path / "s.sqlite")!r}))
 """

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from gradapt.datasets import rotated_mnist
-from gradapt.errors import InputError
-from gradapt.networks import ConvVAE
-from gradapt.paper import vae_measures, vae_paths
-from gradapt.paper.vae import VAESettings, run_vae
-from gradapt.transport import Plan
+from driftfit.datasets import rotated_mnist
+from driftfit.errors import InputError
+from driftfit.networks import ConvVAE
+from driftfit.paper import vae_measures, vae_paths
+from driftfit.paper.vae import VAESettings, run_vae
+from driftfit.transport import Plan
 
 OPTIONS = {"chosen": VAESettings(epochs=2, n_generated=1), "n_samples": 60, "device": "cpu", "quiet": True}
 MEASURES = ("nearest", "own", "angle", "angle_error", "classifier_accuracy", "classifier_confidence")
@@ -29,8 +29,8 @@ def same_parts(result):
 def finished(data_folder, tmp_path_factory):
     folder = tmp_path_factory.mktemp("vae")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("GRADAPT_DATA", str(data_folder))
-        patch.setenv("GRADAPT_OFFLINE", "1")
+        patch.setenv("DRIFTFIT_DATA", str(data_folder))
+        patch.setenv("DRIFTFIT_OFFLINE", "1")
         return run_vae(**OPTIONS, output=folder), folder
 
 

@@ -70,9 +70,9 @@ def _make_result(images: bool, kept: str) -> Result:
         if place
     ]
     return {
-        "gradapt": "0.1.0",
+        "driftfit": "0.1.0",
         "created": "2026-03-02T09:41:00+00:00",
-        "command": ["gradapt", "adapt", "events.parquet"],
+        "command": ["driftfit", "adapt", "events.parquet"],
         "config": {
             "method": "goat",
             "model": "logistic",
@@ -82,7 +82,7 @@ def _make_result(images: bool, kept: str) -> Result:
             "nested": {"a": [1]},
         },
         "seed": 0,
-        "versions": {"python": "3.11.9", "numpy": "2.3.1", "scikit-learn": "1.7.0", "gradapt": "0.1.0"},
+        "versions": {"python": "3.11.9", "numpy": "2.3.1", "scikit-learn": "1.7.0", "driftfit": "0.1.0"},
         "data": {
             "files": [{"name": "events.parquet", "sha256": "9f2c" * 16, "rows": 18420}],
             "label": "outcome",
@@ -155,7 +155,7 @@ def _make_result(images: bool, kept: str) -> Result:
         "class_shares": [{"position": p, "shares": s} for p, s in zip(places, shares, strict=True)],
         "images": make_images(domains) if images else None,
         "predictions": "predictions.parquet",
-        "redo": "gradapt adapt events.parquet --label outcome --order event_time --windows 5 --seed 0 -o runs/events",
+        "redo": "driftfit adapt events.parquet --label outcome --order event_time --windows 5 --seed 0 -o runs/events",
     }
 
 

@@ -1,6 +1,6 @@
 """The page in a real browser: Debian's chromium, driven by Playwright.
 
-``GRADAPT_SCREENSHOTS=docs/images`` keeps the screenshots that the tests take.
+``DRIFTFIT_SCREENSHOTS=docs/images`` keeps the screenshots that the tests take.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from gradapt.report.page import build_page
+from driftfit.report.page import build_page
 
 playwright = pytest.importorskip(
     "playwright.sync_api", reason="needs playwright: pip install -c constraints.txt '.[test]'"
@@ -122,8 +122,8 @@ def show(browser: Any, tmp_path: Path) -> Iterator[Show]:
 
 
 def keep(seen: Seen, name: str, tmp_path: Path, clip: dict[str, float] | None = None) -> bytes:
-    """Take a screenshot; it stays where GRADAPT_SCREENSHOTS says so."""
-    folder = Path(os.environ.get("GRADAPT_SCREENSHOTS") or tmp_path)
+    """Take a screenshot; it stays where DRIFTFIT_SCREENSHOTS says so."""
+    folder = Path(os.environ.get("DRIFTFIT_SCREENSHOTS") or tmp_path)
     folder.mkdir(parents=True, exist_ok=True)
     content = seen.page.screenshot(path=folder / f"report-{name}.png", full_page=True, clip=clip)
     assert isinstance(content, bytes)
@@ -341,7 +341,7 @@ def test_the_policy_stops_what_does_not_belong_to_the_page(show, result, listene
     assert "</main>" in page
     seen = show(page.replace("</main>", foreign), offline=False)
     assert asked == []
-    assert seen.page.title() == "events.parquet · gradapt"
+    assert seen.page.title() == "events.parquet · driftfit"
     assert any("Content Security Policy" in error for error in seen.errors)
 
 

@@ -12,18 +12,18 @@ from importlib.resources import files
 
 import pytest
 
-from gradapt.report.accuracy_chart import caution, estimates, interval_chart, overlaid_paths
-from gradapt.report.confidence_chart import confidence_histogram
-from gradapt.report.content import stops
-from gradapt.report.image_tiles import png, strips
-from gradapt.report.listings import gain_unit, largest_class
-from gradapt.report.map_chart import distance_grid, domain_map
-from gradapt.report.moved_features import drift_bars, feature_bars, feature_shares, plan_lines
-from gradapt.report.path_chart import class_totals, given_labels, step_bars
-from gradapt.report.svg import Frame, ticks
-from gradapt.report.words import short
+from driftfit.report.accuracy_chart import caution, estimates, interval_chart, overlaid_paths
+from driftfit.report.confidence_chart import confidence_histogram
+from driftfit.report.content import stops
+from driftfit.report.image_tiles import png, strips
+from driftfit.report.listings import gain_unit, largest_class
+from driftfit.report.map_chart import distance_grid, domain_map
+from driftfit.report.moved_features import drift_bars, feature_bars, feature_shares, plan_lines
+from driftfit.report.path_chart import class_totals, given_labels, step_bars
+from driftfit.report.svg import Frame, ticks
+from driftfit.report.words import short
 
-STYLE = files("gradapt.report").joinpath("template", "style.css").read_text(encoding="utf-8")
+STYLE = files("driftfit.report").joinpath("template", "style.css").read_text(encoding="utf-8")
 
 
 def pixels_of(content: bytes) -> tuple[int, int, list[bytes]]:

@@ -12,7 +12,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from gradapt.report.page import build_page
+from driftfit.report.page import build_page
 
 VOID = {"meta", "link", "img", "input", "br"}
 SECTIONS = [

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gradapt.cli import run_command
-from gradapt.engines import Processes, Store, failed_cells
-from gradapt.errors import InputError
-from gradapt.methods import GOAT
-from gradapt.sweeps import SweepCell, as_markdown, read_sweep, run_sweep, summarise_sweep
+from driftfit.cli import run_command
+from driftfit.engines import Processes, Store, failed_cells
+from driftfit.errors import InputError
+from driftfit.methods import GOAT
+from driftfit.sweeps import SweepCell, as_markdown, read_sweep, run_sweep, summarise_sweep
 
 
 @pytest.fixture

@@ -39,7 +39,7 @@ malformed = _module("malformed")
 
 def command(arguments) -> tuple[int, str]:
     """The command line in this process: exit code and stderr."""
-    from gradapt.cli import main
+    from driftfit.cli import main
 
     errors = io.StringIO()
     try:
@@ -60,7 +60,7 @@ def broken(frame: pd.DataFrame, seed: int, rng: np.random.Generator) -> pd.DataF
 
 def complaint(code: int, errors: str) -> str:
     """What is wrong with how a command ended; nothing where all is well."""
-    lines = [line for line in errors.splitlines() if line.startswith("gradapt:") and "warning:" not in line]
+    lines = [line for line in errors.splitlines() if line.startswith("driftfit:") and "warning:" not in line]
     if "Traceback" in errors or "unexpected" in errors:
         return errors[-400:]
     if code not in (0, 1, 2) or (code == 1 and len(lines) != 1):

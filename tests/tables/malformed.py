@@ -1,4 +1,4 @@
-"""Tables with something wrong in them, for the tests of `gradapt adapt`."""
+"""Tables with something wrong in them, for the tests of `driftfit adapt`."""
 
 from __future__ import annotations
 

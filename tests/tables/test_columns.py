@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gradapt.errors import InputError
-from gradapt.tables.columns import ColumnPlan, Kind, conform, plan_columns
-from gradapt.tables.preprocess import as_matrix, feature_owners, make_preprocessing
+from driftfit.errors import InputError
+from driftfit.tables.columns import ColumnPlan, Kind, conform, plan_columns
+from driftfit.tables.preprocess import as_matrix, feature_owners, make_preprocessing
 
 N = 200
 

@@ -13,8 +13,8 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 
-from gradapt.cli import main
-from gradapt.tables import load_run
+from driftfit.cli import main
+from driftfit.tables import load_run
 
 _spec = importlib.util.spec_from_file_location("fuzz_long", Path(__file__).with_name("fuzz_long.py"))
 fuzz_long = importlib.util.module_from_spec(_spec)
@@ -25,7 +25,7 @@ malformed = fuzz_long.malformed
 def run(arguments):
     """The command line in this process: exit code and stderr."""
     old, code = sys.argv, 0
-    sys.argv = ["gradapt", *map(str, arguments)]
+    sys.argv = ["driftfit", *map(str, arguments)]
     errors = io.StringIO()
     try:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(errors):
@@ -50,7 +50,7 @@ def verify(code, stderr, folder, run_folder):
         assert (run_folder / "report.html").stat().st_size < 6_000_000
         return
     assert code in (1, 2), stderr
-    lines = [line for line in stderr.splitlines() if line.startswith("gradapt:")]
+    lines = [line for line in stderr.splitlines() if line.startswith("driftfit:")]
     assert len(lines) == 1 or code == 2, stderr
     assert not run_folder.exists()
     assert [path.name for path in folder.iterdir() if path.name.startswith(".")] == []
@@ -104,11 +104,11 @@ def test_check_adapt_and_predict_of_malformed_tables(seed):
 
 def test_the_long_fuzzer_notices_what_is_wrong():
     assert fuzz_long.complaint(0, "") == ""
-    assert fuzz_long.complaint(1, "gradapt: no\n") == ""
-    assert fuzz_long.complaint(0, "gradapt: warning: a\ngradapt: warning: b\n") == ""
+    assert fuzz_long.complaint(1, "driftfit: no\n") == ""
+    assert fuzz_long.complaint(0, "driftfit: warning: a\ndriftfit: warning: b\n") == ""
     assert fuzz_long.complaint(1, "Traceback (most recent call last)")
-    assert fuzz_long.complaint(1, "gradapt: unexpected KeyError: 1 (please report it)")
-    assert fuzz_long.complaint(1, "gradapt: one\ngradapt: two\n")
+    assert fuzz_long.complaint(1, "driftfit: unexpected KeyError: 1 (please report it)")
+    assert fuzz_long.complaint(1, "driftfit: one\ndriftfit: two\n")
     assert fuzz_long.complaint(-11, "")
 
 
@@ -138,7 +138,7 @@ def test_in_a_process_of_its_own(tmp_path, change, code, words):
     frame.to_csv(tmp_path / "table.csv", index=False)
     arguments = ["adapt", "table.csv", "--label", "label", "--order", "when", "-o", "RUN"]
     done = subprocess.run(
-        [sys.executable, "-m", "gradapt.cli", *arguments], capture_output=True, text=True, cwd=tmp_path, timeout=120
+        [sys.executable, "-m", "driftfit.cli", *arguments], capture_output=True, text=True, cwd=tmp_path, timeout=120
     )
     assert done.returncode == code
     assert words in done.stderr.splitlines()[-1]
@@ -149,8 +149,8 @@ def test_in_a_process_of_its_own(tmp_path, change, code, words):
 def test_the_helper_notices_half_a_folder_and_a_traceback(tmp_path):
     (tmp_path / "RUN").mkdir()
     with pytest.raises(AssertionError):
-        verify(1, "gradapt: no", tmp_path, tmp_path / "RUN")
+        verify(1, "driftfit: no", tmp_path, tmp_path / "RUN")
     with pytest.raises(AssertionError):
         verify(1, "Traceback (most recent call last)", tmp_path, tmp_path / "other")
     with pytest.raises(AssertionError):
-        verify(1, "gradapt: one\ngradapt: two", tmp_path, tmp_path / "other")
+        verify(1, "driftfit: one\ndriftfit: two", tmp_path, tmp_path / "other")

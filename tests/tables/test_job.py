@@ -8,12 +8,12 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from gradapt.choice import ChosenGOAT
-from gradapt.datasets.toy import moving_gaussians
-from gradapt.domains import ByQuantile, ByValue
-from gradapt.errors import InputError
-from gradapt.methods import Adaptation, DirectSelfTraining, GradualSelfTraining, SourceOnly
-from gradapt.tables import (
+from driftfit.choice import ChosenGOAT
+from driftfit.datasets.toy import moving_gaussians
+from driftfit.domains import ByQuantile, ByValue
+from driftfit.errors import InputError
+from driftfit.methods import Adaptation, DirectSelfTraining, GradualSelfTraining, SourceOnly
+from driftfit.tables import (
     Column,
     FilePosition,
     Keep,
@@ -69,11 +69,11 @@ def test_polars_frames_are_welcome(result):
 
 
 def test_the_summary_is_plain_json_with_every_part(result):
-    summary = summarise(result, ["adapt"], "gradapt adapt")
+    summary = summarise(result, ["adapt"], "driftfit adapt")
     text = json.dumps(summary, allow_nan=False)
     assert json.loads(text) == summary
-    expected = "gradapt created command config seed versions data preprocessing sampled verdict domains steps accuracy "
-    expected += "kept kept_reason map distances features plan confidence class_shares images predictions redo"
+    expected = "driftfit created command config seed versions data preprocessing sampled verdict domains steps "
+    expected += "accuracy kept kept_reason map distances features plan confidence class_shares images predictions redo"
     assert set(expected.split()) <= set(summary)
     assert [domain["generated"] for domain in summary["domains"]] == [False, True, False, True, False]
     assert len(summary["map"]["points"]) == len(summary["distances"]) == 5
@@ -171,7 +171,7 @@ def test_labels_after_the_first_window_do_not_touch_the_selection():
 
 
 def test_a_huge_table_falls_back_to_the_rule_of_the_check(monkeypatch):
-    from gradapt.tables import settings
+    from driftfit.tables import settings
 
     monkeypatch.setattr(settings, "_MOST_VALUES", 1_000)
     done = adapt_frame(gaussians(), replace(SETTINGS, n_generated=None, method=ChosenGOAT()))
@@ -256,7 +256,7 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path, result):
     assert [path.name for path in tmp_path.iterdir()] == ["RUN"]
     (tmp_path / "own").mkdir()
     (tmp_path / "own" / "thesis.txt").write_text("years of work")
-    with pytest.raises(InputError, match="is not a run that gradapt wrote"):
+    with pytest.raises(InputError, match="is not a run that driftfit wrote"):
         save_run(result, summary, tmp_path / "own", force=True)
 
 

@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from gradapt.cli import main
-from gradapt.domains import Domain, DomainSequence
-from gradapt.errors import InputError
-from gradapt.learners import as_learner
-from gradapt.methods import LabelledTraining
-from gradapt.tables import Column, Settings, adapt_checked, check_frame
-from gradapt.tables.labelled_rows import read_labelled, rows_to_ask, wanted_rows
+from driftfit.cli import main
+from driftfit.domains import Domain, DomainSequence
+from driftfit.errors import InputError
+from driftfit.learners import as_learner
+from driftfit.methods import LabelledTraining
+from driftfit.tables import Column, Settings, adapt_checked, check_frame
+from driftfit.tables.labelled_rows import read_labelled, rows_to_ask, wanted_rows
 
 
 def table(seed=0, n=240, flip=False):
@@ -144,7 +144,7 @@ def test_what_is_refused(turned, tmp_path, change, words):
 
 
 def test_networks_are_refused_before_anything_is_read(turned, monkeypatch, tmp_path):
-    from gradapt.tables import labelled_rows
+    from driftfit.tables import labelled_rows
 
     monkeypatch.setattr(labelled_rows, "is_network", lambda model: True)
     with pytest.raises(InputError, match="not for pictures or networks"):
@@ -170,7 +170,7 @@ def test_from_a_run_to_labels_and_back(tmp_path):
     options = [path, "--label", "kind", "--order", "when"]
     code, text, _ = run("adapt", *options, "-o", tmp_path / "RUN")
     assert code == 0
-    assert "gradapt label" in text
+    assert "driftfit label" in text
     code, text, err = run("label", tmp_path / "RUN", "--budget", "20", "-o", tmp_path / "rows.csv")
     assert code == 0, err
     assert "20 rows to label in column 'kind'" in text

@@ -11,15 +11,15 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 
-import gradapt.estimators
-import gradapt.methods
-from gradapt import Domain, DomainSequence
-from gradapt.choice import ChosenGOAT
-from gradapt.cli import main
-from gradapt.domains import ByValue, from_table
-from gradapt.estimators.remedies import ChosenRemedy
-from gradapt.learners import as_learner
-from gradapt.methods import (
+import driftfit.estimators
+import driftfit.methods
+from driftfit import Domain, DomainSequence
+from driftfit.choice import ChosenGOAT
+from driftfit.cli import main
+from driftfit.domains import ByValue, from_table
+from driftfit.estimators.remedies import ChosenRemedy
+from driftfit.learners import as_learner
+from driftfit.methods import (
     GOAT,
     Alignment,
     ByConfusion,
@@ -39,9 +39,9 @@ from gradapt.methods import (
     SourceOnly,
     Taught,
 )
-from gradapt.methods.baselines import DANN, BaselineMethod, CoVi, DeepCoral, DeepJDOT
-from gradapt.tables import Column, Settings, adapt_frame, check_frame, check_summary
-from gradapt.trust import Gate
+from driftfit.methods.baselines import DANN, BaselineMethod, CoVi, DeepCoral, DeepJDOT
+from driftfit.tables import Column, Settings, adapt_frame, check_frame, check_summary
+from driftfit.trust import Gate
 
 torch = pytest.importorskip("torch")
 N = 150
@@ -88,14 +88,14 @@ SOME = ["turned", "none", "word", "float", "unsigned", "lists"]
 
 
 def network():
-    from gradapt.learners.torch_classifier import TorchClassifier
+    from driftfit.learners.torch_classifier import TorchClassifier
 
     return TorchClassifier(epochs=2)
 
 
 def quick(name):
-    """A classifier of gradapt.estimators, small."""
-    made = getattr(gradapt.estimators, name)
+    """A classifier of driftfit.estimators, small."""
+    made = getattr(driftfit.estimators, name)
     baselines = {"DANNClassifier": DANN, "DeepCoralClassifier": DeepCoral, "DeepJDOTClassifier": DeepJDOT}
     if name in baselines:
         return made(network(), method=BaselineMethod(baselines[name](), epochs=2), random_state=0)
@@ -114,7 +114,8 @@ def same(first, second):
         assert one.tobytes() == other.tobytes()
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore::gradapt.errors.AdaptationWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore::driftfit.errors.AdaptationWarning")
 class TestArrays:
     @pytest.mark.parametrize("kind", LATER)
     def test_every_kind_of_label(self, kind):
@@ -131,7 +132,7 @@ class TestArrays:
             np.testing.assert_array_equal(found[1], plain[1])
             same(found[2:], plain[2:])
 
-    @pytest.mark.parametrize("name", sorted(gradapt.estimators.__all__))
+    @pytest.mark.parametrize("name", sorted(driftfit.estimators.__all__))
     def test_every_classifier(self, name):
         plain = answers(quick(name).fit(X, TRUE, sample_domain=YEAR))
         for kind in SOME:
@@ -191,7 +192,7 @@ class TestArrays:
             same([adapted(LATER[kind])], [plain])
 
     def test_no_method_is_left_out(self):
-        public = {getattr(gradapt.methods, name) for name in gradapt.methods.__all__} - {Method}
+        public = {getattr(driftfit.methods, name) for name in driftfit.methods.__all__} - {Method}
         tried = {SourceOnly, GradualSelfTraining, DirectSelfTraining, GOAT, CarriedLabels}
         tried |= {OwnScale, OwnRank, CovarianceAlignment, ProportionCorrection, ImportanceWeights, MappedSource}
         # What the three alignments have in common; the one that is handed labels by name; and one that does nothing.

@@ -14,17 +14,17 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
-import gradapt.tables
-from gradapt.errors import InputError
-from gradapt.files import write_json
-from gradapt.tables.columns import conform, plan_columns
-from gradapt.tables.export import onnx_inputs, to_onnx, to_skops
-from gradapt.tables.manifest import write_manifest
-from gradapt.tables.model_file import load_predictor, save_predictor
-from gradapt.tables.models import encoder_from_word, make_model, model_from_word
-from gradapt.tables.predictor import Predictor
-from gradapt.tables.preprocess import as_matrix, make_preprocessing
-from gradapt.tables.trusted_types import check_storable
+import driftfit.tables
+from driftfit.errors import InputError
+from driftfit.files import write_json
+from driftfit.tables.columns import conform, plan_columns
+from driftfit.tables.export import onnx_inputs, to_onnx, to_skops
+from driftfit.tables.manifest import write_manifest
+from driftfit.tables.model_file import load_predictor, save_predictor
+from driftfit.tables.models import encoder_from_word, make_model, model_from_word
+from driftfit.tables.predictor import Predictor
+from driftfit.tables.preprocess import as_matrix, make_preprocessing
+from driftfit.tables.trusted_types import check_storable
 
 N = 150
 
@@ -120,7 +120,7 @@ def test_a_class_of_the_users_own_is_refused_before_the_work():
 
 
 def test_nothing_here_knows_pickle():
-    for path in Path(gradapt.tables.__file__).parent.glob("*.py"):
+    for path in Path(driftfit.tables.__file__).parent.glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
             names.append(getattr(node, "module", None) or "")
@@ -131,7 +131,7 @@ def test_networks_are_stored_as_safetensors(rng, tmp_path):
     pytest.importorskip("torch")
     from torch import nn
 
-    from gradapt.learners.torch_classifier import TorchClassifier
+    from driftfit.learners.torch_classifier import TorchClassifier
 
     frame, label = table(rng)
     plain = fitted(frame, label)

@@ -10,13 +10,13 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from gradapt.cli import main
-from gradapt.errors import InputError
-from gradapt.estimators.remedies import IN_USE
-from gradapt.methods import OwnScale
-from gradapt.tables import Column, Settings, adapt_checked, check_frame
-from gradapt.tables.labelled_rows import labels_in_table, wanted_rows
-from gradapt.tables.own_model import label_codes, own_model, predictions_in
+from driftfit.cli import main
+from driftfit.errors import InputError
+from driftfit.estimators.remedies import IN_USE
+from driftfit.methods import OwnScale
+from driftfit.tables import Column, Settings, adapt_checked, check_frame
+from driftfit.tables.labelled_rows import labels_in_table, wanted_rows
+from driftfit.tables.own_model import label_codes, own_model, predictions_in
 
 FEATURES = list("abc")
 

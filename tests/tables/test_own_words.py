@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gradapt.cli import main
-from gradapt.errors import InputError
-from gradapt.methods import OwnScale
-from gradapt.tables import Column, Settings, adapt_frame, check_frame
-from gradapt.tables.best_model import BestModel
-from gradapt.tables.columns import Kind, conform, plan_columns
+from driftfit.cli import main
+from driftfit.errors import InputError
+from driftfit.methods import OwnScale
+from driftfit.tables import Column, Settings, adapt_frame, check_frame
+from driftfit.tables.best_model import BestModel
+from driftfit.tables.columns import Kind, conform, plan_columns
 
 
 def table(n=240):
@@ -133,7 +133,7 @@ def test_proportions_belong_to_the_default_method():
 
 @pytest.mark.parametrize("text", ["no", "no=1,yes=1", "=1", "no=a,yes=b", ""])
 def test_proportions_in_words_are_checked(text):
-    from gradapt.cli.table_options import _proportions
+    from driftfit.cli.table_options import _proportions
 
     with pytest.raises(argparse.ArgumentTypeError, match="sum to 1"):
         _proportions(text)

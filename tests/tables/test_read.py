@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gradapt.errors import InputError
-from gradapt.tables.read import open_table, table_of
+from driftfit.errors import InputError
+from driftfit.tables.read import open_table, table_of
 
 FRAME = pd.DataFrame(
     {"x": [1.5, 2.5, None, 4.0], "größe": ["a", "b", None, "d"], "when": pd.date_range("2024", periods=4)}

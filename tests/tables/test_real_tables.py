@@ -5,9 +5,9 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 
-from gradapt.domains import ByQuantile
-from gradapt.methods import GradualSelfTraining
-from gradapt.tables import Column, Limits, RowPosition, Settings, adapt_table, open_table, table_of
+from driftfit.domains import ByQuantile
+from driftfit.methods import GradualSelfTraining
+from driftfit.tables import Column, Limits, RowPosition, Settings, adapt_table, open_table, table_of
 
 
 @pytest.mark.slow

@@ -17,19 +17,19 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from gradapt.cli import main
-from gradapt.domains import ByQuantile, ByValue
-from gradapt.errors import AdaptationWarning, InputError
-from gradapt.tables import Column, Settings, adapt_frame, load_run, open_table, save_run, summarise
-from gradapt.tables.csv_file import read_csv
-from gradapt.tables.label_column import read_labels
-from gradapt.tables.windowing import cut_windows
+from driftfit.cli import main
+from driftfit.domains import ByQuantile, ByValue
+from driftfit.errors import AdaptationWarning, InputError
+from driftfit.tables import Column, Settings, adapt_frame, load_run, open_table, save_run, summarise
+from driftfit.tables.csv_file import read_csv
+from driftfit.tables.label_column import read_labels
+from driftfit.tables.windowing import cut_windows
 
 LEVELS = ["lo", "mid", "hi", "top"]
 N = 160
 
 
-def gradapt(*arguments):
+def driftfit(*arguments):
     """The command line in this process: exit code, stdout and stderr."""
     out, errors = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(errors), pytest.raises(SystemExit) as leaving:
@@ -69,7 +69,7 @@ class TestOrder:
             strict.with_columns(pl.col("when").cast(pl.Enum(LEVELS))).write_parquet(tmp_path / "table.parquet")
         for rule in (["--window-by", "value"], ["--given", "mid,hi,top"]):
             options = ["--label", "label", "--order", "when", *rule, "--json"]
-            code, out, _ = gradapt("check", tmp_path / "table.parquet", *options)
+            code, out, _ = driftfit("check", tmp_path / "table.parquet", *options)
             assert code == 0
             assert [step["before"] for step in json.loads(out)["steps"]] == LEVELS[:-1]
 
@@ -77,7 +77,7 @@ class TestOrder:
         for number, levels in enumerate([LEVELS, LEVELS[::-1]]):
             part = table(when=pd.Categorical(["lo", "hi"] * (N // 2), levels, ordered=True))
             part.to_parquet(tmp_path / f"{number}.parquet")
-        code, _, errors = gradapt(
+        code, _, errors = driftfit(
             "check", tmp_path / "0.parquet", tmp_path / "1.parquet", "--label", "label", "--order", "when"
         )
         assert code == 1
@@ -96,7 +96,7 @@ class TestOrder:
 
     def test_gaps_of_other_libraries_take_no_digits(self):
         frame = pl.DataFrame({"x": np.arange(8.0), "when": [2**53 + 1, None, 2, 3, 4, 5, 6, 7]})
-        from gradapt.tables.read import table_of
+        from driftfit.tables.read import table_of
 
         assert table_of(frame).columns(["when"])["when"].tolist()[0] == 2**53 + 1
 
@@ -142,7 +142,7 @@ class TestLabels:
         frame, path = table(label=pd.Series(labels, dtype="UInt64")), tmp_path / f"table.{ending}"
         frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path)
         options = ["--label", "label", "--order", "when", "--window-by", "value", "--generated", "0"]
-        code, _, errors = gradapt("adapt", path, *options, "-o", tmp_path / "RUN")
+        code, _, errors = driftfit("adapt", path, *options, "-o", tmp_path / "RUN")
         assert code == 0, errors
         assert load_run(tmp_path / "RUN").summary["data"]["classes"] == [str(base), str(base + 1)]
         predicted = pd.read_parquet(tmp_path / "RUN" / "predictions.parquet")["prediction"]
@@ -188,7 +188,7 @@ class TestUnreadable:
         folder, frame = run_folder
         broken, path = frame.assign(**{column: change(frame[column])}), tmp_path / f"new.{ending}"
         broken.to_csv(path, index=False, sep=";") if ending == "csv" else broken.to_parquet(path)
-        code, _, errors = gradapt("predict", folder, path, "-o", tmp_path / "out.csv")
+        code, _, errors = driftfit("predict", folder, path, "-o", tmp_path / "out.csv")
         assert code == 1
         assert f"column {column!r} cannot be read" in errors
         assert not (tmp_path / "out.csv").exists()
@@ -201,7 +201,7 @@ class TestUnreadable:
         x.iloc[:3], x.iloc[3], y.iloc[3:6], word.iloc[7:9] = "1,5", np.inf, None, "never seen"
         broken = frame.assign(x=x, y=y, word=word)
         broken.to_csv(tmp_path / "new.csv", index=False)
-        code, _, errors = gradapt("predict", folder, tmp_path / "new.csv", "-o", tmp_path / "out.csv")
+        code, _, errors = driftfit("predict", folder, tmp_path / "new.csv", "-o", tmp_path / "out.csv")
         assert code == 0
         assert f"warning: column 'x': 4 of {N} values cannot be read as numbers (such as '1,5')" in errors
         assert f"warning: column 'y': 3 of {N} values are missing and were filled in" in errors
@@ -214,21 +214,21 @@ class TestUnreadable:
     def test_rows_of_nothing_are_refused(self, run_folder, tmp_path):
         folder, frame = run_folder
         pd.DataFrame({name: [None] * 9 for name in frame.columns}).to_csv(tmp_path / "new.csv", index=False)
-        code, _, errors = gradapt("predict", folder, tmp_path / "new.csv", "-o", tmp_path / "out.csv")
+        code, _, errors = driftfit("predict", folder, tmp_path / "new.csv", "-o", tmp_path / "out.csv")
         assert code == 1
         assert "9 of 9 rows hold nothing" in errors
 
     def test_a_sound_table_gives_no_warning(self, run_folder, tmp_path):
         folder, frame = run_folder
         frame.assign(flag=frame["flag"].astype(int)).to_csv(tmp_path / "new.csv", index=False)
-        code, _, errors = gradapt("predict", folder, tmp_path / "new.csv", "-o", tmp_path / "out.csv")
+        code, _, errors = driftfit("predict", folder, tmp_path / "new.csv", "-o", tmp_path / "out.csv")
         assert (code, errors) == (0, "")
 
     def test_a_table_without_rows_is_refused(self, run_folder, tmp_path):
         folder, frame = run_folder
         for path in (tmp_path / "new.csv", tmp_path / "new.parquet"):
             frame[:0].to_csv(path, index=False) if path.suffix == ".csv" else frame[:0].to_parquet(path)
-            code, _, errors = gradapt("predict", folder, path, "-o", tmp_path / "out.csv")
+            code, _, errors = driftfit("predict", folder, path, "-o", tmp_path / "out.csv")
             assert code == 1
             assert "has no rows" in errors
 
@@ -245,11 +245,11 @@ class TestFormulas:
         return tmp_path
 
     def test_labels_do_not_run_in_a_spreadsheet(self, folder):
-        gradapt("predict", folder / "RUN", folder / "new.csv", "-o", folder / "out.csv")
+        driftfit("predict", folder / "RUN", folder / "new.csv", "-o", folder / "out.csv")
         assert set(pd.read_csv(folder / "out.csv")["prediction"].str[:2]) == {"'=", "'@"}
-        gradapt("predict", folder / "RUN", folder / "new.csv", "-o", folder / "raw.csv", "--raw-text")
+        driftfit("predict", folder / "RUN", folder / "new.csv", "-o", folder / "raw.csv", "--raw-text")
         assert set(pd.read_csv(folder / "raw.csv")["prediction"].str[:1]) == {"=", "@"}
-        gradapt("predict", folder / "RUN", folder / "new.csv", "-o", folder / "out.parquet")
+        driftfit("predict", folder / "RUN", folder / "new.csv", "-o", folder / "out.parquet")
         assert set(pd.read_parquet(folder / "out.parquet")["prediction"].str[:1]) == {"=", "@"}
 
 
@@ -272,7 +272,7 @@ class TestImages:
         about = pd.read_csv(folder / "list.csv")
         about.assign(**{name: about["kind"]}).to_csv(folder / "list.csv", index=False)
         pd.testing.assert_frame_equal(self.predictions(folder), plain)
-        code, out, errors = gradapt("check", folder, "--label", "kind", "--order", "year", "--json")
+        code, out, errors = driftfit("check", folder, "--label", "kind", "--order", "year", "--json")
         assert code == 0, errors
         assert {column["column"] for column in json.loads(out)["preprocessing"]} == {f"pixel_{k}" for k in range(30)}
 
@@ -284,9 +284,9 @@ class TestImages:
     def predictions(self, folder, label="kind"):
         run = folder / f"RUN{len(list(folder.iterdir()))}"
         options = ["--label", label, "--order", "year", "--window-by", "value", "--generated", "0", "-o", run]
-        code, _, errors = gradapt("adapt", folder, *options)
+        code, _, errors = driftfit("adapt", folder, *options)
         assert code == 0, errors
-        code, _, errors = gradapt("predict", run, folder, "-o", folder / "out.parquet")
+        code, _, errors = driftfit("predict", run, folder, "-o", folder / "out.parquet")
         assert code == 0, errors
         return pd.read_parquet(run / "predictions.parquet")
 
@@ -359,29 +359,29 @@ class TestMessages:
         frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path)
         options = ["--label", "label", "--order", "when", "--generated", "0"]
         rule = ["--window-by", "value"] if role == "when" else ["--windows", "3"]
-        code, _, errors = gradapt("adapt", path, *options, *rule, "-o", tmp_path / "RUN")
+        code, _, errors = driftfit("adapt", path, *options, *rule, "-o", tmp_path / "RUN")
         refused = ending == "parquet" and kind in ("structs", "lists")
         assert code == int(refused), errors
         assert not refused or "lists, records" in errors
         # What adapt takes, check takes.
-        assert gradapt("check", path, *options, *rule)[0] == code
+        assert driftfit("check", path, *options, *rule)[0] == code
         if code == 0:
-            assert gradapt("predict", tmp_path / "RUN", path, "-o", tmp_path / "out.csv")[0] == 0
+            assert driftfit("predict", tmp_path / "RUN", path, "-o", tmp_path / "out.csv")[0] == 0
 
     def test_a_cut_gzip_file(self, tmp_path):
         packed = gzip.compress(table().to_csv(index=False).encode())
         for cut in (5, 20, len(packed) // 2, len(packed) - 4):
             (tmp_path / "table.csv.gz").write_bytes(packed[:cut])
-            code, _, errors = gradapt("check", tmp_path / "table.csv.gz", "--label", "label", "--order", "when")
+            code, _, errors = driftfit("check", tmp_path / "table.csv.gz", "--label", "label", "--order", "when")
             assert code == 1
             assert "is not a CSV table" in errors
         damaged = bytearray(packed)
         damaged[len(packed) // 2] ^= 255
         (tmp_path / "table.csv.gz").write_bytes(damaged)
-        assert gradapt("check", tmp_path / "table.csv.gz", "--label", "label", "--order", "when")[0] == 1
+        assert driftfit("check", tmp_path / "table.csv.gz", "--label", "label", "--order", "when")[0] == 1
 
     def test_a_gzip_bomb(self, tmp_path, monkeypatch):
-        from gradapt.tables import csv_file
+        from driftfit.tables import csv_file
 
         monkeypatch.setattr(csv_file, "_MOST_UNPACKED", 2**20)
         (tmp_path / "table.csv.gz").write_bytes(gzip.compress(b"x,label,when\n" + b"1,1,1\n" * 2_000_000))
@@ -393,13 +393,13 @@ class TestMessages:
         path = tmp_path / f"table.{ending}"
         table()[:0].to_csv(path, index=False) if ending == "csv" else table()[:0].to_parquet(path)
         for command in (["check"], ["adapt", "-o", tmp_path / "RUN"]):
-            code, _, errors = gradapt(*command, path, "--label", "label", "--order", "when")
+            code, _, errors = driftfit(*command, path, "--label", "label", "--order", "when")
             assert code == 1
             assert "the table has no rows" in errors
 
     def test_a_pipe_as_a_table_does_not_hang(self, tmp_path):
         os.mkfifo(tmp_path / "table.csv")
-        code, _, errors = gradapt("check", tmp_path / "table.csv", "--label", "label", "--order", "when")
+        code, _, errors = driftfit("check", tmp_path / "table.csv", "--label", "label", "--order", "when")
         assert code == 1
         assert "is a pipe or a device" in errors
 
@@ -407,7 +407,7 @@ class TestMessages:
         (tmp_path / "own.py").write_text("from sklearn.linear_model import Ridge\nmodel = Ridge()\n")
         table().to_csv(tmp_path / "table.csv", index=False)
         options = ["--label", "label", "--order", "when", "--model", f"{tmp_path / 'own.py'}:model"]
-        code, _, errors = gradapt("check", tmp_path / "table.csv", *options)
+        code, _, errors = driftfit("check", tmp_path / "table.csv", *options)
         assert code == 1
         assert "Ridge" in errors
         assert "classifier" in errors
@@ -417,35 +417,35 @@ class TestMessages:
         frame = table(id=[f"u{k}" for k in range(N)]).rename(columns={**names, "id": "[red]id[/red]", "label": "[/]"})
         frame.to_csv(tmp_path / "[bold].csv", index=False)
         options = ["--label", "[/]", "--order", "when", "--generated", "0"]
-        code, out, errors = gradapt("adapt", tmp_path / "[bold].csv", *options, "-o", tmp_path / "RUN")
+        code, out, errors = driftfit("adapt", tmp_path / "[bold].csv", *options, "-o", tmp_path / "RUN")
         assert code == 0, errors
         assert "column '[red]id[/red]': dropped" in out
-        code, out, errors = gradapt("check", tmp_path / "[bold].csv", "--label", "[nope]", "--order", "when")
+        code, out, errors = driftfit("check", tmp_path / "[bold].csv", "--label", "[nope]", "--order", "when")
         assert "no column '[nope]'; it has [/bold], y, [link=a]<b>|`x`" in errors
 
     def test_names_that_are_no_text(self, tmp_path):
         name = os.fsdecode(b"a\xff.csv")
         table().to_csv(tmp_path / name, index=False)
         options = ["--label", "label", "--order", "when", "--generated", "0"]
-        code, out, errors = gradapt("adapt", tmp_path / name, *options, "-o", tmp_path / "RUN")
+        code, out, errors = driftfit("adapt", tmp_path / name, *options, "-o", tmp_path / "RUN")
         assert code == 0, errors
         assert "\udcff" not in out
-        code, _, errors = gradapt("adapt", tmp_path / name, *options, "-o", tmp_path / os.fsdecode(b"R\xff"))
+        code, _, errors = driftfit("adapt", tmp_path / name, *options, "-o", tmp_path / os.fsdecode(b"R\xff"))
         assert code == 2
         assert "must be text in UTF-8" in errors
-        code, _, errors = gradapt("check", tmp_path / os.fsdecode(b"b\xff.csv"), *options[:4])
+        code, _, errors = driftfit("check", tmp_path / os.fsdecode(b"b\xff.csv"), *options[:4])
         assert code == 1
         assert "\udcff" not in errors
 
     def test_too_little_memory_is_said(self, tmp_path, monkeypatch):
-        from gradapt.tables import csv_file
+        from driftfit.tables import csv_file
 
         def too_much(*given, **options):
             raise MemoryError
 
         monkeypatch.setattr(csv_file, "hash_file", too_much)
         table().to_csv(tmp_path / "table.csv", index=False)
-        code, _, errors = gradapt("check", tmp_path / "table.csv", "--label", "label", "--order", "when")
+        code, _, errors = driftfit("check", tmp_path / "table.csv", "--label", "label", "--order", "when")
         assert code == 1
         assert "the memory is full" in errors
 
@@ -455,7 +455,7 @@ class TestMessages:
         frame[f"`{bad}`"] = frame[f"`{bad}`"].map({0: bad, 1: "b"})
         frame.to_csv(tmp_path / "a <b>x.csv", index=False)
         options = ["--label", f"`{bad}`", "--order", "when", "--generated", "0", "-o", tmp_path / "RUN"]
-        code, _, errors = gradapt("adapt", tmp_path / "a <b>x.csv", *options)
+        code, _, errors = driftfit("adapt", tmp_path / "a <b>x.csv", *options)
         assert code == 0, errors
         card = (tmp_path / "RUN" / "MODEL_CARD.md").read_text()
         assert "<" not in card
@@ -466,7 +466,7 @@ class TestMessages:
         monkeypatch.setenv("COLUMNS", "80")
         frame = table(when=np.sort(np.random.default_rng(0).normal(size=N)) * 1e-7)
         frame.to_csv(tmp_path / "table.csv", index=False)
-        code, out, _ = gradapt("check", tmp_path / "table.csv", "--label", "label", "--order", "when")
+        code, out, _ = driftfit("check", tmp_path / "table.csv", "--label", "label", "--order", "when")
         assert code == 0
         start = next(k for k, line in enumerate(out.splitlines()) if line.startswith("step "))
         lines = out.splitlines()[start:]

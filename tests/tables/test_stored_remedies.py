@@ -4,15 +4,15 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gradapt.errors import AdaptationWarning, InputError
-from gradapt.files import write_json
-from gradapt.methods import CovarianceAlignment, OwnRank, OwnScale, ProportionCorrection, RecentScale
-from gradapt.tables import Column, Settings, check_frame, read, table_of
-from gradapt.tables.export import onnx_inputs, to_onnx, to_skops
-from gradapt.tables.manifest import write_manifest
-from gradapt.tables.model_file import load_predictor, save_predictor
-from gradapt.tables.models import model_from_word
-from gradapt.tables.predictor import Predictor
+from driftfit.errors import AdaptationWarning, InputError
+from driftfit.files import write_json
+from driftfit.methods import CovarianceAlignment, OwnRank, OwnScale, ProportionCorrection, RecentScale
+from driftfit.tables import Column, Settings, check_frame, read, table_of
+from driftfit.tables.export import onnx_inputs, to_onnx, to_skops
+from driftfit.tables.manifest import write_manifest
+from driftfit.tables.model_file import load_predictor, save_predictor
+from driftfit.tables.models import model_from_word
+from driftfit.tables.predictor import Predictor
 
 REMEDIES = [
     OwnScale(),

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradapt.cli import run_command
-from gradapt.domains import ByEdges, ByQuantile, ByValue
-from gradapt.errors import InputError
-from gradapt.tables import (
+from driftfit.cli import run_command
+from driftfit.domains import ByEdges, ByQuantile, ByValue
+from driftfit.errors import InputError
+from driftfit.tables import (
     ByCalendar,
     Column,
     FilePosition,
@@ -19,12 +19,12 @@ from gradapt.tables import (
     open_table,
     parquet_files,
 )
-from gradapt.tables import spool as spooling
-from gradapt.tables.label_column import read_labels, stream_labels
-from gradapt.tables.prepare import prepare
-from gradapt.tables.spool import Spooled
-from gradapt.tables.streamed_windows import stream_windows
-from gradapt.tables.windowing import cut_windows
+from driftfit.tables import spool as spooling
+from driftfit.tables.label_column import read_labels, stream_labels
+from driftfit.tables.prepare import prepare
+from driftfit.tables.spool import Spooled
+from driftfit.tables.streamed_windows import stream_windows
+from driftfit.tables.windowing import cut_windows
 
 NUMBERS = {
     "float": st.floats(-3, 3, width=16) | st.just(-0.0) | st.none(),
@@ -201,8 +201,8 @@ def test_row_groups_that_nobody_asks_for_are_not_read(folder):
 
 
 def test_a_model_that_learns_in_batches_sees_every_labelled_row(folder, in_parts, monkeypatch):
-    from gradapt.tables import Limits, check_table
-    from gradapt.tables.models import model_from_word
+    from driftfit.tables import Limits, check_table
+    from driftfit.tables.models import model_from_word
 
     limits = Limits(training=50, transport=50)
     settings = Settings(
@@ -220,7 +220,7 @@ def test_a_model_that_learns_in_batches_sees_every_labelled_row(folder, in_parts
 
 @pytest.mark.parametrize("packed", ["", ".gz"])
 def test_large_csv_files_go_through_parquet(folder, tmp_path, monkeypatch, packed, caplog):
-    from gradapt.tables import csv_file
+    from driftfit.tables import csv_file
 
     frames = [pd.read_parquet(path) for path in sorted(folder.iterdir())]
     # What the first block does not show: fractions, words, and values where all was missing.
@@ -240,7 +240,7 @@ def test_large_csv_files_go_through_parquet(folder, tmp_path, monkeypatch, packe
 
 
 def test_a_large_csv_that_is_none_is_refused(tmp_path, monkeypatch):
-    from gradapt.tables import csv_file
+    from driftfit.tables import csv_file
 
     (tmp_path / "a.csv").write_text("a,b\n1,2\n1,2,3\n")
     monkeypatch.setattr(csv_file, "MOST_HELD", 1)
@@ -249,7 +249,7 @@ def test_a_large_csv_that_is_none_is_refused(tmp_path, monkeypatch):
 
 
 def test_predictions_side_by_side_come_in_order(folder):
-    from gradapt.engines import Processes
+    from driftfit.engines import Processes
 
     settings = Settings(label="kind", order=Column("when"), windows=ByQuantile(3), method=None, n_generated=0)
     result = adapt_table(open_table([folder]), settings)

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from gradapt.domains import ByEdges, ByQuantile, ByValue
-from gradapt.errors import InputError
-from gradapt.tables.windowing import ByCalendar, cut_windows
+from driftfit.domains import ByEdges, ByQuantile, ByValue
+from driftfit.errors import InputError
+from driftfit.tables.windowing import ByCalendar, cut_windows
 
 
 def sizes(order, rule):

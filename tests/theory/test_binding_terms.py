@@ -10,7 +10,7 @@ from math import log, sqrt
 import numpy as np
 import pytest
 
-from gradapt import theory
+from driftfit import theory
 
 DRAWS = 1000
 DELTA = 0.05

@@ -5,9 +5,9 @@ from math import e, log, pi, sqrt
 import numpy as np
 import pytest
 
-from gradapt import theory
-from gradapt.errors import InputError
-from gradapt.theory import Assumptions, LinearModels, PathErrors, Sampling
+from driftfit import theory
+from driftfit.errors import InputError
+from driftfit.theory import Assumptions, LinearModels, PathErrors, Sampling
 
 
 def test_bound_is_the_sum_of_its_terms_and_cannot_be_changed():
@@ -240,10 +240,10 @@ def test_no_bound_of_the_library_is_left_without_a_standing():
     import ast
     from pathlib import Path
 
-    import gradapt
+    import driftfit
 
     made = []
-    for path in Path(gradapt.__file__).parent.rglob("*.py"):
+    for path in Path(driftfit.__file__).parent.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Bound":
                 named = {keyword.arg for keyword in node.keywords}

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from gradapt.errors import InputError
-from gradapt.theory import (
+from driftfit.errors import InputError
+from driftfit.theory import (
     ComparedModels,
     FixedLength,
     FixedShift,

@@ -44,14 +44,14 @@ def test_every_name_in_the_table_exists():
     assert len(names) > 40
     for name in names:
         module, _, attribute = name.rpartition(".")
-        if module.startswith("gradapt"):
+        if module.startswith("driftfit"):
             assert hasattr(importlib.import_module(module), attribute), name
         else:
-            thing = importlib.import_module("gradapt.theory")
+            thing = importlib.import_module("driftfit.theory")
             for part in name.split("."):
                 if part != "Plan":
                     thing = getattr(thing, part, None) or getattr(
-                        importlib.import_module("gradapt.transport").Plan, part, None
+                        importlib.import_module("driftfit.transport").Plan, part, None
                     )
             assert thing is not None, name
 

@@ -7,10 +7,10 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
-from gradapt import theory
-from gradapt.errors import InputError
-from gradapt.transport import Sinkhorn, transport, wasserstein
-from gradapt.transport.problem.problem import Problem
+from driftfit import theory
+from driftfit.errors import InputError
+from driftfit.transport import Sinkhorn, transport, wasserstein
+from driftfit.transport.problem.problem import Problem
 
 
 @pytest.mark.parametrize("correlation", [1.0, 0.99, 0.9, 0.5, 0.0])

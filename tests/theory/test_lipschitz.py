@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from gradapt.errors import InputError
-from gradapt.theory import Side, compose, linear_lipschitz, margin_lipschitz, network_lower, network_upper
-from gradapt.theory import spectral_product as product
+from driftfit.errors import InputError
+from driftfit.theory import Side, compose, linear_lipschitz, margin_lipschitz, network_lower, network_upper
+from driftfit.theory import spectral_product as product
 
 torch = pytest.importorskip("torch")
 nn = torch.nn
@@ -236,7 +236,7 @@ def test_bad_coefficients(bad):
 
 
 def test_the_networks_of_the_paper_have_the_constants_of_torchs_layers():
-    from gradapt.networks import WideLinear, conv_net
+    from driftfit.networks import WideLinear, conv_net
 
     class Doubled(WideLinear):
         def forward(self, input):

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from gradapt import theory
-from gradapt.errors import InputError
-from gradapt.theory import Assumptions, StepConstants
-from gradapt.transport import interpolate, transport, wasserstein
+from driftfit import theory
+from driftfit.errors import InputError
+from driftfit.theory import Assumptions, StepConstants
+from driftfit.transport import interpolate, transport, wasserstein
 
 
 @pytest.mark.parametrize(("share", "n"), [(0.0, 50), (0.02, 130), (0.3, 40), (0.97, 25)])

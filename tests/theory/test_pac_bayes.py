@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from gradapt import theory
-from gradapt.errors import InputError
+from driftfit import theory
+from driftfit.errors import InputError
 
 
 def test_the_inverse_of_the_relative_entropy_by_hand():

@@ -6,10 +6,10 @@ from math import log, sqrt
 import numpy as np
 import pytest
 
-from gradapt import theory
-from gradapt.errors import InputError
-from gradapt.theory import Assumptions, input_bound, label_invariance, largest_loss
-from gradapt.transport import transport, wasserstein
+from driftfit import theory
+from driftfit.errors import InputError
+from driftfit.theory import Assumptions, input_bound, label_invariance, largest_loss
+from driftfit.transport import transport, wasserstein
 
 # Example 2 ----------------------------------------------------------------------------------------
 

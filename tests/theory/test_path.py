@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from gradapt.domains import Domain, DomainSequence
-from gradapt.errors import InputError
-from gradapt.theory import path_length_inequality
-from gradapt.transport import interpolate, measure_path, transport
+from driftfit.domains import Domain, DomainSequence
+from driftfit.errors import InputError
+from driftfit.theory import path_length_inequality
+from driftfit.transport import interpolate, measure_path, transport
 
 
 def cloud(rng, n=40, d=3, centre=0.0):

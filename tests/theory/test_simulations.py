@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from gradapt import theory
+from driftfit import theory
 
 DRAWS = 1000
 DELTA = 0.05

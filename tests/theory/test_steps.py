@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from gradapt.theory import StepConstants, optimal_steps, simplified_bound, stationary_steps
+from driftfit.theory import StepConstants, optimal_steps, simplified_bound, stationary_steps
 
 GRID = [(shift, n) for shift in (0.0, 1e-4, 0.01, 0.1, 1.0, 10.0) for n in (1, 10, 100, 10_000, 1_000_000)]
 

@@ -8,11 +8,11 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from gradapt.transport import Exact, Problem, Solution, solve
-from gradapt.transport.problem import squared_distances
-from gradapt.transport.problem.certificate import certify, dual_bound
-from gradapt.transport.problem.cost_table import gamma
-from gradapt.transport.problem.feasible import transform_bound
+from driftfit.transport import Exact, Problem, Solution, solve
+from driftfit.transport.problem import squared_distances
+from driftfit.transport.problem.certificate import certify, dual_bound
+from driftfit.transport.problem.cost_table import gamma
+from driftfit.transport.problem.feasible import transform_bound
 
 
 @pytest.fixture(params=[3, 60])

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.linalg import sqrtm
 
-from gradapt import Domain, DomainSequence
-from gradapt.transport import (
+from driftfit import Domain, DomainSequence
+from driftfit.transport import (
     Exact,
     PowerMetric,
     Problem,
@@ -21,7 +21,7 @@ from gradapt.transport import (
     transport,
     wasserstein,
 )
-from gradapt.transport.problem.certificate import moment_bound
+from driftfit.transport.problem.certificate import moment_bound
 
 
 @given(st.integers(0, 10_000), st.integers(1, 40), st.sampled_from([1, 2, 3.5]))

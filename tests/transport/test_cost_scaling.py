@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gradapt.transport import Exact, Problem, solve
-from gradapt.transport.solvers import exact as exact_module
-from gradapt.transport.solvers import network_simplex
-from gradapt.transport.solvers.cost_scaling import scaled_flow
+from driftfit.transport import Exact, Problem, solve
+from driftfit.transport.solvers import exact as exact_module
+from driftfit.transport.solvers import network_simplex
+from driftfit.transport.solvers.cost_scaling import scaled_flow
 
 pytest.importorskip("numba")
 

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from gradapt.transport import PowerMetric, Problem, SquaredEuclidean, solve, transport, wasserstein
-from gradapt.transport.problem import certificate, float32_products, screening, squared_distances
-from gradapt.transport.problem.cost_table import BlockTable, CostTable, HeldTable, Rounding
-from gradapt.transport.problem.costs import table_of
-from gradapt.transport.problem.feasible import transform_bound
-from gradapt.transport.solvers import sinkhorn
+from driftfit.transport import PowerMetric, Problem, SquaredEuclidean, solve, transport, wasserstein
+from driftfit.transport.problem import certificate, float32_products, screening, squared_distances
+from driftfit.transport.problem.cost_table import BlockTable, CostTable, HeldTable, Rounding
+from driftfit.transport.problem.costs import table_of
+from driftfit.transport.problem.feasible import transform_bound
+from driftfit.transport.solvers import sinkhorn
 
 KINDS = ["dense", "products", "float32", "sparse", "tensors", "float32 tensors", "far", "chunks"]
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from gradapt.errors import InputError
-from gradapt.transport import (
+from driftfit.errors import InputError
+from driftfit.transport import (
     ConfidenceCutoff,
     Plan,
     Sinkhorn,

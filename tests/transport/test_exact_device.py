@@ -8,14 +8,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from gradapt.errors import InputError, SolverError
-from gradapt.transport import Exact, PowerMetric, Problem, solve, transport
-from gradapt.transport.problem.certificate import certify
-from gradapt.transport.problem.devices import fits_on_device
-from gradapt.transport.problem.feasible import transform_bound
-from gradapt.transport.problem.moved_table import MovedTable
-from gradapt.transport.solvers import column_generation, pricing
-from gradapt.transport.solvers import exact as exact_module
+from driftfit.errors import InputError, SolverError
+from driftfit.transport import Exact, PowerMetric, Problem, solve, transport
+from driftfit.transport.problem.certificate import certify
+from driftfit.transport.problem.devices import fits_on_device
+from driftfit.transport.problem.feasible import transform_bound
+from driftfit.transport.problem.moved_table import MovedTable
+from driftfit.transport.solvers import column_generation, pricing
+from driftfit.transport.solvers import exact as exact_module
 
 torch = pytest.importorskip("torch")
 
@@ -54,7 +54,7 @@ def test_costs_of_candidates_may_be_read_from_those_that_are_held(kind: str, mon
     problem = problem_of(kind, 300).to_device("cpu")
     rows, cols = np.arange(300), np.arange(300)[::-1].copy()
     formed = problem.held().pairs(rows, cols)
-    monkeypatch.setattr("gradapt.transport.problem.cost_table.HELD_VALUES", 0)
+    monkeypatch.setattr("driftfit.transport.problem.cost_table.HELD_VALUES", 0)
     held = problem.held()
     assert np.array_equal(held.pairs(rows, cols), held.matrix[rows, cols].numpy())
     assert held.pairs(rows, cols) == pytest.approx(formed, rel=1e-9)
@@ -158,7 +158,7 @@ def test_without_numba_scipy_takes_over(monkeypatch: pytest.MonkeyPatch, n: int,
     monkeypatch.setattr(exact_module, "has_numba", lambda: False)
     monkeypatch.setattr(pricing, "has_numba", lambda: False)
     monkeypatch.setitem(sys.modules, "ot", None)
-    monkeypatch.setitem(sys.modules, "gradapt.transport.kernels.simplex_loops", None)
+    monkeypatch.setitem(sys.modules, "driftfit.transport.kernels.simplex_loops", None)
     plan = solve(problem, Exact())
     assert plan.cost == pytest.approx(reference, rel=1e-9)
     assert plan.certificate.proves_optimal()

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gradapt.transport import Exact, Precomputed, Problem, solve, transport
-from gradapt.transport.problem import squared_distances
-from gradapt.transport.solvers import auction as auction_module
-from gradapt.transport.solvers import exact as exact_module
-from gradapt.transport.solvers.auction import assign
-from gradapt.transport.solvers.candidate_lists import BlockCosts, StoredCosts
+from driftfit.transport import Exact, Precomputed, Problem, solve, transport
+from driftfit.transport.problem import squared_distances
+from driftfit.transport.solvers import auction as auction_module
+from driftfit.transport.solvers import exact as exact_module
+from driftfit.transport.solvers.auction import assign
+from driftfit.transport.solvers.candidate_lists import BlockCosts, StoredCosts
 
 
 def examples(count: int) -> settings:

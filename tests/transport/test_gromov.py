@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from gradapt.errors import InputError
-from gradapt.transport import (
+from driftfit.errors import InputError
+from driftfit.transport import (
     Exact,
     FusedGromovWasserstein,
     GromovWasserstein,
@@ -21,8 +21,8 @@ from gradapt.transport import (
     solve,
     transport,
 )
-from gradapt.transport.structure.distance_bound import distance_bound
-from gradapt.transport.structure.inner import Clouds
+from driftfit.transport.structure.distance_bound import distance_bound
+from driftfit.transport.structure.inner import Clouds
 
 
 def pot_loss(d0, d1, plan):

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gradapt.errors import InputError
-from gradapt.transport import (
+from driftfit.errors import InputError
+from driftfit.transport import (
     Exact,
     Hierarchical,
     PowerMetric,
@@ -133,7 +133,7 @@ def sized_problem(n: int, m: int, d: int, cost: object = None) -> Problem:
 
 
 def test_the_choice_goes_by_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gradapt.transport.problem.devices.gpu_available", lambda: False)
+    monkeypatch.setattr("driftfit.transport.problem.devices.gpu_available", lambda: False)
     assert isinstance(choose_solver(sized_problem(100_000, 100_000, 32)), Exact)
     assert isinstance(choose_solver(sized_problem(1_000_000, 1_000_000, 32)), Hierarchical)
     assert isinstance(choose_solver(sized_problem(900_000, 1_000_000, 32)), Hierarchical)
@@ -142,7 +142,7 @@ def test_the_choice_goes_by_size(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_estimates_grow_and_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gradapt.transport.problem.devices.gpu_available", lambda: False)
+    monkeypatch.setattr("driftfit.transport.problem.devices.gpu_available", lambda: False)
     small, large = (estimate(sized_problem(n, n, 256), Exact()) for n in (10_000, 50_000))
     assert 0.5 < small.seconds < 30
     assert large.seconds > 5 * small.seconds
@@ -156,7 +156,7 @@ def test_estimates_grow_and_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_gpu_proves_a_gap_of_its_own_choice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gradapt.transport.problem.devices.gpu_available", lambda: True)
+    monkeypatch.setattr("driftfit.transport.problem.devices.gpu_available", lambda: True)
     chosen = estimate(sized_problem(10**6, 10**6, 32))
     assert chosen.solver == Hierarchical(gap=0.01, seconds=300)
     assert chosen.seconds < 300
@@ -164,7 +164,7 @@ def test_a_gpu_proves_a_gap_of_its_own_choice(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_estimates_of_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gradapt.transport.problem.devices.gpu_available", lambda: False)
+    monkeypatch.setattr("driftfit.transport.problem.devices.gpu_available", lambda: False)
     large = sized_problem(200_000, 200_000, 32)
     freely, hurried = (estimate(large, Hierarchical(gap=0.05, seconds=seconds)) for seconds in (None, 10))
     assert hurried.seconds < freely.seconds < estimate(large, Exact()).seconds
@@ -172,7 +172,7 @@ def test_estimates_of_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_blocks_on_several_workers_give_the_plan_of_one(rng):
-    from gradapt.engines import Processes, Serial
+    from driftfit.engines import Processes, Serial
 
     x0, x1 = rng.normal(size=(600, 3)), rng.normal(size=(600, 3)) + 1
     plain = transport(x0, x1, solver=Hierarchical(block=100, device="cpu"))
@@ -187,7 +187,7 @@ def test_blocks_on_several_workers_give_the_plan_of_one(rng):
 
 @pytest.mark.slow
 def test_blocks_on_ray_give_the_plan_of_one(rng):
-    from gradapt.engines import Ray
+    from driftfit.engines import Ray
 
     x0, x1 = rng.normal(size=(400, 3)), rng.normal(size=(400, 3)) + 1
     plain = transport(x0, x1, solver=Hierarchical(block=100, passes=1, device="cpu"))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import ortho_group
 
-from gradapt.errors import InputError
-from gradapt.transport import (
+from driftfit.errors import InputError
+from driftfit.transport import (
     Affine,
     Exact,
     GromovWasserstein,

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gradapt.transport import Exact, Problem, solve
-from gradapt.transport.problem import near_table
-from gradapt.transport.problem.near_table import NearTable, SampleTree
-from gradapt.transport.problem.squared_distances import SquaredDistances
-from gradapt.transport.solvers import exact
-from gradapt.transport.solvers.candidate_lists import CandidateLists, TreeCosts
-from gradapt.transport.solvers.pricing import least_pairs, tighten
+from driftfit.transport import Exact, Problem, solve
+from driftfit.transport.problem import near_table
+from driftfit.transport.problem.near_table import NearTable, SampleTree
+from driftfit.transport.problem.squared_distances import SquaredDistances
+from driftfit.transport.solvers import exact
+from driftfit.transport.solvers.candidate_lists import CandidateLists, TreeCosts
+from driftfit.transport.solvers.pricing import least_pairs, tighten
 
 PRICES = ["none", "random", "steep", "with a far one"]
 

@@ -6,10 +6,10 @@ import numpy as np
 import ot
 import pytest
 
-from gradapt.errors import SolverError
+from driftfit.errors import SolverError
 
 pytest.importorskip("numba")
-network_simplex = pytest.importorskip("gradapt.transport.solvers.network_simplex")
+network_simplex = pytest.importorskip("driftfit.transport.solvers.network_simplex")
 
 
 def costs_of(kind: str, n: int, m: int, rng: np.random.Generator) -> np.ndarray:

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from gradapt.transport import Exact, Problem, solve
-from gradapt.transport.problem import squared_distances
-from gradapt.transport.problem.certificate import certify
-from gradapt.transport.solvers import exact
+from driftfit.transport import Exact, Problem, solve
+from driftfit.transport.problem import squared_distances
+from driftfit.transport.problem.certificate import certify
+from driftfit.transport.solvers import exact
 
 KINDS = ["plain", "offset", "duplicated", "collinear", "whole numbers", "mixed scales", "nearly equal"]
 

@@ -7,9 +7,9 @@ import time
 import numpy as np
 import pytest
 
-from gradapt.transport import Exact, Problem, solve
-from gradapt.transport.solvers import parallel_auction
-from gradapt.transport.solvers.parallel_auction import ParallelAuction
+from driftfit.transport import Exact, Problem, solve
+from driftfit.transport.solvers import parallel_auction
+from driftfit.transport.solvers.parallel_auction import ParallelAuction
 
 torch = pytest.importorskip("torch")
 

@@ -9,8 +9,8 @@ import ot
 import pytest
 import scipy.sparse as sp
 
-from gradapt.errors import InputError
-from gradapt.transport import pot
+from driftfit.errors import InputError
+from driftfit.transport import pot
 
 
 @pytest.mark.parametrize("name", ["emd", "emd2"])

@@ -23,7 +23,7 @@ from urllib.parse import urljoin, urlsplit
 import pytest
 
 PATCH = '''
-"""Puts gradapt's solver below ot.emd, and stands in for the fixtures of POT's own conftest."""
+"""Puts driftfit's solver below ot.emd, and stands in for the fixtures of POT's own conftest."""
 import atexit
 
 import numpy as np
@@ -31,13 +31,13 @@ import ot
 import pytest
 from ot.lp import _network_simplex
 
-from gradapt.transport import Exact, Problem
-from gradapt.transport.solvers import exact
+from driftfit.transport import Exact, Problem
+from driftfit.transport.solvers import exact
 
 exact.SMALL_PAIRS = 0  # no problem is too small for our own methods
 theirs = _network_simplex.emd_c
 calls = [0]
-atexit.register(lambda: print(f"solved by gradapt: {calls[0]}"))
+atexit.register(lambda: print(f"solved by driftfit: {calls[0]}"))
 
 
 def ours(a, b, costs, max_iter, threads, alpha=None, beta=None):
@@ -70,7 +70,7 @@ def nx(request):
 def suite() -> Path:
     """POT's test folder, of the version that is installed."""
     installed = importlib.metadata.version("POT")
-    home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "gradapt" / f"pot-{installed}"
+    home = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "driftfit" / f"pot-{installed}"
     if not (home / "test" / "test_ot.py").exists():
         archive = _fetched(installed, home)
         with tarfile.open(archive) as tar:
@@ -112,7 +112,7 @@ def test_pots_own_tests_pass_with_our_solver(suite: Path, tmp_path: Path) -> Non
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=280, check=False)
     output = done.stdout + done.stderr
     assert done.returncode == 0, output[-6000:]
-    solved = re.search(r"solved by gradapt: (\d+)", output)
+    solved = re.search(r"solved by driftfit: (\d+)", output)
     assert solved is not None
     assert int(solved.group(1)) > 50
     assert int(re.search(r"(\d+) passed", output).group(1)) > 20

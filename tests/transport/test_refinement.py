@@ -7,10 +7,10 @@ import time
 import numpy as np
 import pytest
 
-from gradapt.transport import Exact, Problem, Solution, solve
-from gradapt.transport.problem.certificate import certify
-from gradapt.transport.solvers import refinement
-from gradapt.transport.solvers.refinement import LoopedAuction, bidding_for, refine
+from driftfit.transport import Exact, Problem, Solution, solve
+from driftfit.transport.problem.certificate import certify
+from driftfit.transport.solvers import refinement
+from driftfit.transport.solvers.refinement import LoopedAuction, bidding_for, refine
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("numba")

@@ -7,10 +7,10 @@ import sys
 import numpy as np
 import pytest
 
-from gradapt.errors import SolverError
-from gradapt.transport import Exact, Problem, Sinkhorn, Solution, solve
-from gradapt.transport.problem import cost_table, devices
-from gradapt.transport.solvers import sinkhorn
+from driftfit.errors import SolverError
+from driftfit.transport import Exact, Problem, Sinkhorn, Solution, solve
+from driftfit.transport.problem import cost_table, devices
+from driftfit.transport.solvers import sinkhorn
 
 
 @pytest.fixture

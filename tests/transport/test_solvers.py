@@ -6,8 +6,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradapt.errors import InputError
-from gradapt.transport import (
+from driftfit.errors import InputError
+from driftfit.transport import (
     Exact,
     Greenkhorn,
     IndependentCoupling,

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from gradapt.domains import Domain, DomainSequence
-from gradapt.learners import as_learner
-from gradapt.trust.diagnosis import Drift, diagnose_drift
+from driftfit.domains import Domain, DomainSequence
+from driftfit.learners import as_learner
+from driftfit.trust.diagnosis import Drift, diagnose_drift
 
 N = 600
 Rows = tuple[np.ndarray, np.ndarray]

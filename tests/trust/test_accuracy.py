@@ -5,11 +5,11 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
-from gradapt.datasets.toy import moving_gaussians, rotated_digits, rotating_moons
-from gradapt.domains import Domain, DomainSequence
-from gradapt.errors import InputError
-from gradapt.learners import as_learner
-from gradapt.trust import (
+from driftfit.datasets.toy import moving_gaussians, rotated_digits, rotating_moons
+from driftfit.domains import Domain, DomainSequence
+from driftfit.errors import InputError
+from driftfit.learners import as_learner
+from driftfit.trust import (
     AccuracyEstimate,
     Agreement,
     CarriedAgreement,
@@ -19,8 +19,8 @@ from gradapt.trust import (
     ThresholdedConfidence,
     estimate_along,
 )
-from gradapt.trust.accuracy import spread
-from gradapt.trust.carried import carry
+from driftfit.trust.accuracy import spread
+from driftfit.trust.carried import carry
 
 ESTIMATORS = [ThresholdedConfidence(), Agreement(2), CarriedAgreement(), CarriedOrAgreement()]
 

@@ -5,9 +5,9 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
-from gradapt.domains import Domain, DomainSequence
-from gradapt.trust import Advice, CarriedOrAgreement, PathView, check
-from gradapt.trust.same_law import holm, mixture_shares, same_laws, two_sample_test
+from driftfit.domains import Domain, DomainSequence
+from driftfit.trust import Advice, CarriedOrAgreement, PathView, check
+from driftfit.trust.same_law import holm, mixture_shares, same_laws, two_sample_test
 
 
 def path(seed, n=200, n_steps=5, gap=3.0, spread=0.5, share=0.5, last_share=None, move=0.0):

@@ -11,12 +11,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from gradapt.datasets.toy import moving_gaussians, rotated_digits
-from gradapt.domains import Domain, DomainSequence
-from gradapt.errors import InputError
-from gradapt.trust import Advice, LabelledPoints, ProportionShift, SameLaw, StepCheck, check, measure_step
-from gradapt.trust.proportions import black_box_proportions, expectation_maximisation
-from gradapt.trust.verdict import advise
+from driftfit.datasets.toy import moving_gaussians, rotated_digits
+from driftfit.domains import Domain, DomainSequence
+from driftfit.errors import InputError
+from driftfit.trust import Advice, LabelledPoints, ProportionShift, SameLaw, StepCheck, check, measure_step
+from driftfit.trust.proportions import black_box_proportions, expectation_maximisation
+from driftfit.trust.verdict import advise
 
 CALM = StepCheck("a", "b", 0.5, (0.4, 0.6), (1.0, 1.0), 0.5, 0.25, 0.0, 0.1, 0.1, 0.01)
 STILL = ProportionShift((0.5, 0.5), (0.5, 0.5), (0.5, 0.5), 0.0, 0.05)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from gradapt.datasets.toy import moving_gaussians
-from gradapt.learners import as_learner
-from gradapt.trust import CarriedAgreement, CarriedOrAgreement, Gate, PathView
+from driftfit.datasets.toy import moving_gaussians
+from driftfit.learners import as_learner
+from driftfit.trust import CarriedAgreement, CarriedOrAgreement, Gate, PathView
 
 
 @dataclass(frozen=True)

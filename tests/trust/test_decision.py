@@ -9,11 +9,11 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from gradapt.datasets.toy import moving_gaussians
-from gradapt.domains import Domain, DomainSequence
-from gradapt.errors import InputError
-from gradapt.learners import as_learner
-from gradapt.trust import (
+from driftfit.datasets.toy import moving_gaussians
+from driftfit.domains import Domain, DomainSequence
+from driftfit.errors import InputError
+from driftfit.learners import as_learner
+from driftfit.trust import (
     AccuracyEstimate,
     Advice,
     Agreement,
@@ -29,8 +29,8 @@ from gradapt.trust import (
     estimate_along,
     lost_class,
 )
-from gradapt.trust.decision import decided
-from gradapt.trust.gain import Compared, unpaired
+from driftfit.trust.decision import decided
+from driftfit.trust.gain import Compared, unpaired
 
 CLASSES = np.array([0, 1])
 GOOD, BETTER = AccuracyEstimate(0.8, 0.7, 0.9, "x"), AccuracyEstimate(0.9, 0.8, 1.0, "x")
@@ -195,7 +195,7 @@ class Counting(CarriedAgreement):
 
 
 def test_verdict_and_estimators_are_made_once_for_both_questions(gradual, monkeypatch):
-    from gradapt.trust import checking
+    from driftfit.trust import checking
 
     calls = []
     measure = checking.measure_step

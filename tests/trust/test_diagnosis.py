@@ -8,10 +8,10 @@ import pytest
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 
-from gradapt.domains import Domain, DomainSequence
-from gradapt.learners import as_learner
-from gradapt.methods import OwnScale
-from gradapt.trust.diagnosis import (
+from driftfit.domains import Domain, DomainSequence
+from driftfit.learners import as_learner
+from driftfit.methods import OwnScale
+from driftfit.trust.diagnosis import (
     Drift,
     FeatureShift,
     aligned_overlap,
@@ -21,9 +21,9 @@ from gradapt.trust.diagnosis import (
     fit_proportions,
     raw_overlap,
 )
-from gradapt.trust.diagnosis.alignment_fit import off_grid
-from gradapt.trust.diagnosis.two_sample import chance_of
-from gradapt.trust.overlap import Overlap
+from driftfit.trust.diagnosis.alignment_fit import off_grid
+from driftfit.trust.diagnosis.two_sample import chance_of
+from driftfit.trust.overlap import Overlap
 
 _spec = importlib.util.spec_from_file_location("drift_worlds", Path(__file__).with_name("drift_worlds.py"))
 worlds = importlib.util.module_from_spec(_spec)

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from gradapt.datasets.toy import moving_gaussians, rotating_moons
-from gradapt.domains import Domain, DomainSequence
-from gradapt.errors import InputError
-from gradapt.methods import GOAT
-from gradapt.paper.demo import SCENES
-from gradapt.trust import class_distances, debiased_wasserstein, error_certificate
+from driftfit.datasets.toy import moving_gaussians, rotating_moons
+from driftfit.domains import Domain, DomainSequence
+from driftfit.errors import InputError
+from driftfit.methods import GOAT
+from driftfit.paper.demo import SCENES
+from driftfit.trust import class_distances, debiased_wasserstein, error_certificate
 
 
 def target_error(found, sequence):
@@ -39,7 +39,7 @@ def test_a_bound_below_one_on_the_path_of_the_demo(name):
 def test_the_bound_holds_with_the_crossing_that_is_true():
     # Labels of all domains are looked at here, to give the assumption its true value: then nothing may fail but the
     # draw of the target, and against the counted rows not even that.
-    from gradapt.trust.moves import LabelledPoints, Moves
+    from driftfit.trust.moves import LabelledPoints, Moves
 
     for seed in range(8):
         sequence = moving_gaussians((0, 0.8, 1.6), n_samples=120, seed=seed)
@@ -107,9 +107,9 @@ def test_a_bound_below_one_on_a_real_path(benchmark_data):
     from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
     from sklearn.pipeline import make_pipeline
 
-    from gradapt.datasets import portraits
-    from gradapt.trust.moves import LabelledPoints, Moves
-    from gradapt.trust.view import encoded_rows
+    from driftfit.datasets import portraits
+    from driftfit.trust.moves import LabelledPoints, Moves
+    from driftfit.trust.view import encoded_rows
 
     if not (benchmark_data / "portraits").is_dir():
         pytest.skip("portraits is not there")

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from gradapt import GOATClassifier
-from gradapt.datasets.toy import moving_gaussians
-from gradapt.errors import AdaptationWarning
-from gradapt.trust import Advice, Gate, Keep
+from driftfit import GOATClassifier
+from driftfit.datasets.toy import moving_gaussians
+from driftfit.errors import AdaptationWarning
+from driftfit.trust import Advice, Gate, Keep
 
 
 def test_the_veto_reaches_the_classifier_and_is_told():

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from gradapt.datasets.toy import moving_gaussians
-from gradapt.domains import Domain, DomainSequence
-from gradapt.errors import InputError
-from gradapt.trust import (
+from driftfit.datasets.toy import moving_gaussians
+from driftfit.domains import Domain, DomainSequence
+from driftfit.errors import InputError
+from driftfit.trust import (
     Agreement,
     CarriedAgreement,
     CarriedOrAgreement,
@@ -123,8 +123,8 @@ def test_the_decision_says_so():
 
 def test_check_marks_what_is_not_reliable():
     pd = pytest.importorskip("pandas")
-    from gradapt.cli.check_text import check_text
-    from gradapt.tables import Column, Settings, check_frame, check_summary
+    from driftfit.cli.check_text import check_text
+    from driftfit.tables import Column, Settings, check_frame, check_summary
 
     X, y, year = jump().as_samples()
     table = pd.DataFrame(X, columns=["u", "v"]).assign(kind=y, year=year)
@@ -142,8 +142,8 @@ def test_check_marks_what_is_not_reliable():
 
 def test_the_predictions_file_holds_no_number_without_overlap(tmp_path):
     pd = pytest.importorskip("pandas")
-    from gradapt.report.page import build_page
-    from gradapt.tables import Column, Settings, adapt_frame, save_run, summarise
+    from driftfit.report.page import build_page
+    from driftfit.tables import Column, Settings, adapt_frame, save_run, summarise
 
     X, y, year = jump().as_samples()
     table = pd.DataFrame(X, columns=["u", "v"]).assign(kind=y, year=year)

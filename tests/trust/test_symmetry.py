@@ -3,8 +3,8 @@
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from gradapt.domains import Domain, DomainSequence
-from gradapt.trust import PathView, assess
+from driftfit.domains import Domain, DomainSequence
+from driftfit.trust import PathView, assess
 
 
 def ring(angle, seed, n=300):

@@ -1,0 +1,91 @@
+"""The command line: parse, call, print. The standard library alone; slow imports stay inside the commands."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from typing import NoReturn
+
+from driftfit import __version__
+from driftfit.cli import adapt, check, datasets, demo, export, label, paper, predict, report, runs, sweep
+from driftfit.cli.text import printable
+from driftfit.errors import InputError, SolverError
+
+__all__ = ["COMMANDS", "main", "run_command"]
+
+COMMANDS = {
+    "demo": demo,
+    "check": check,
+    "adapt": adapt,
+    "label": label,
+    "predict": predict,
+    "report": report,
+    "export": export,
+    "paper": paper,
+    "sweep": sweep,
+    "runs": runs,
+    "datasets": datasets,
+}
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    """Run the command line and leave; bad input is one line on stderr and exit code 1, an interrupt is 130."""
+    try:
+        sys.exit(run_command(sys.argv[1:] if arguments is None else arguments))
+    except (InputError, SolverError) as error:
+        _leave(str(error))
+    except KeyboardInterrupt as interrupt:
+        _leave(str(interrupt) or "interrupted", 130)
+    except MemoryError:
+        _leave("the memory is full; close other programs, give fewer rows or columns, or use a smaller --model")
+    except BrokenPipeError:
+        # Whoever read the output has seen enough; Python would complain once more when it closes the stream.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except Exception as error:
+        # Nobody should meet a traceback; whoever looks for the cause can ask for it.
+        if os.environ.get("DRIFTFIT_DEBUG"):
+            raise
+        text = " ".join(str(error).split())[:300]
+        _leave(f"unexpected {type(error).__name__}: {text} (DRIFTFIT_DEBUG=1 shows where; please report it)")
+
+
+def run_command(arguments: list[str]) -> int:
+    """Parse the arguments and run the command; returns its exit code. Wrong usage leaves with code 2."""
+    top, commands = _parsers()
+    if not arguments:
+        top.print_help()
+        return 2
+    parser = commands.get(arguments[0])
+    if parser is None:
+        top.parse_args(arguments)
+        return 0
+    # Options may stand between the names of tables.
+    chosen = parser.parse_intermixed_args(arguments[1:])
+    chosen.arguments = arguments
+    code: int = COMMANDS[arguments[0]].run(chosen, parser.error)
+    return code
+
+
+def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
+    top = argparse.ArgumentParser(
+        prog="driftfit",
+        description="Adapt a classifier to data that drift, without new labels.",
+        epilog="With a table of your own: check, adapt, then predict. Without one: demo. "
+        "driftfit COMMAND --help explains a command.",
+        allow_abbrev=False,
+    )
+    top.add_argument("--version", action="version", version=f"driftfit {__version__}")
+    group = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = {}
+    for name, module in COMMANDS.items():
+        title, _, rest = module.HELP.partition("\n\n")
+        commands[name] = group.add_parser(name, help=title, description=f"{title} {rest}", allow_abbrev=False)
+        module.declare(commands[name])
+    return top, commands
+
+
+def _leave(text: str, code: int = 1) -> NoReturn:
+    print(f"driftfit: {printable(text)}", file=sys.stderr)
+    sys.exit(code)

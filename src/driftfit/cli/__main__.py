@@ -1,0 +1,3 @@
+from driftfit.cli import main
+
+main()

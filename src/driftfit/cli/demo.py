@@ -1,0 +1,166 @@
+"""`driftfit demo`: the main job on data that needs no download."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from driftfit.cli.bars import counted
+from driftfit.cli.parsing import Fail, at_least, need_tables, output_path
+from driftfit.cli.text import printable, text_table
+from driftfit.errors import InputError
+from driftfit.extras import need
+
+if TYPE_CHECKING:
+    from driftfit.paper.demo import DemoRun
+
+__all__ = ["HELP", "declare", "run"]
+
+HELP = """Adapt classifiers to digits and moons that turn, and compare methods; needs no data.
+
+The classifier has labels for the source only. Every method sees the same unlabelled snapshots; accuracies are on
+held-out target samples. Takes about half a minute. With --table only a made-up table is written, to try the other
+commands on."""
+
+_SEEDS, _OUT = 3, Path("demo")
+# Months of the made-up table for which labels are known: until this one.
+_LABELLED_UNTIL = "2025-02"
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument(
+        "--path", action="append", help="data to use: digits, moons or gaussians; may be repeated [digits and moons]"
+    )
+    parser.add_argument(
+        "--seeds", type=at_least(1), default=_SEEDS, metavar="N", help="repetitions with different seeds [%(default)s]"
+    )
+    parser.add_argument(
+        "--out", "-o", type=Path, default=_OUT, help="folder for the picture and the numbers [%(default)s]"
+    )
+    parser.add_argument("--json", action="store_true", dest="as_json", help="print the result as JSON, not as tables")
+    parser.add_argument(
+        "--table",
+        type=output_path,
+        metavar="FILE",
+        help="write a made-up drifting table to this new .parquet or .csv file, and nothing else",
+    )
+
+
+def run(chosen: argparse.Namespace, fail: Fail) -> int:
+    """Run the demonstration, draw it and print it."""
+    if chosen.table is not None:
+        if chosen.path or chosen.as_json or (chosen.seeds, chosen.out) != (_SEEDS, _OUT):
+            fail("argument --table: writes a table and nothing else; leave out --path, --seeds, --out and --json")
+        return _write_table(chosen.table, fail)
+    if chosen.seeds > 100:
+        fail(f"argument --seeds: must be at most 100, got {chosen.seeds}")
+    need("matplotlib", "tables", "the picture of driftfit demo")
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from driftfit.files import write_json
+    from driftfit.paper.demo import count_runs, run_demo
+
+    scenes = tuple(chosen.path or ("digits", "moons"))
+    runs: list[DemoRun] = []
+    with counted(count_runs(scenes, chosen.seeds)) as advance:
+        for one in run_demo(scenes, tuple(range(chosen.seeds))):
+            runs.append(one)
+            advance(f"{one.scene.name}, seed {one.seed}: {one.method} {100 * one.accuracy:.1f} %")
+    picture = chosen.out / "path.png"
+    _draw(runs, picture)
+    summary = _summary(runs)
+    write_json(chosen.out / "result.json", summary)
+    if chosen.as_json:
+        print(json.dumps(summary, indent=2))
+    else:
+        _print_tables(summary, picture)
+    return 0
+
+
+def _write_table(target: Path, fail: Fail) -> int:
+    """Write a table to try the other commands on; one that is there is somebody's own."""
+    ending = target.suffix.lower()
+    if ending not in (".parquet", ".csv"):
+        fail(f"argument --table: must be a name that ends with .parquet or .csv, got {str(target)!r}")
+    if target.exists():
+        raise InputError(f"{str(target)!r} is there already; name a new file")
+    need_tables("demo --table")
+    import pandas as pd
+
+    from driftfit.datasets.toy import drifting_events
+    from driftfit.files import atomic_file
+    from driftfit.tables.spool import write_frames
+
+    events = pd.DataFrame(drifting_events())
+    events["churned"] = events["churned"].where(events["month"] <= _LABELLED_UNTIL)
+    with atomic_file(target) as file:
+        write_frames([events], file, csv=ending == ".csv")
+    print(printable(f"{len(events)} rows, with labels until {_LABELLED_UNTIL}: {target}"))
+    # As a shell reads it: a name may have spaces, and one with a dash in front would be an option.
+    name = shlex.quote(f"./{target}" if str(target).startswith("-") else str(target))
+    for command, more in (("check", ""), ("adapt", " -o run")):
+        print(printable(f"next: driftfit {command} {name} --label churned --order month{more}"))
+    return 0
+
+
+def _summary(runs: list[DemoRun]) -> dict[str, Any]:
+    from driftfit import __version__
+
+    scenes: dict[str, Any] = {}
+    for run in runs:
+        scene = scenes.setdefault(run.scene.name, {"title": run.scene.title, "methods": {}})
+        method = scene["methods"].setdefault(run.method, {"accuracies": [], "seconds": 0.0})
+        method["accuracies"].append(run.accuracy)
+        method["seconds"] += run.seconds
+    return {"version": __version__, "accuracy": "held-out target samples, one value per seed", "paths": scenes}
+
+
+def _print_tables(summary: dict[str, Any], picture: Path) -> None:
+    import statistics
+
+    for scene in summary["paths"].values():
+        rows = []
+        for name, method in scene["methods"].items():
+            values = [100 * value for value in method["accuracies"]]
+            seconds = method["seconds"] / len(values)
+            spread = f"{min(values):.1f} .. {max(values):.1f}"
+            rows.append([name, f"{statistics.mean(values):.1f} %", spread, f"{seconds:.1f}" if seconds else ""])
+        print(scene["title"])
+        print(text_table(["method", "target accuracy", "range over seeds", "s per fit"], rows) + "\n")
+    print("The oracle pairing knows which rotated image belongs to which; it is a ceiling, not a method.")
+    print(f"Picture: {picture}   Numbers: {picture.with_name('result.json')}")
+
+
+def _draw(runs: list[DemoRun], target: Path) -> None:
+    import matplotlib.pyplot as plt
+
+    from driftfit.report.pictures import accuracy_bars, save
+
+    names = list(dict.fromkeys(run.scene.name for run in runs))
+    figure = plt.figure(figsize=(11, 4.9 * len(names)), layout="constrained")
+    for part, name in zip(figure.subfigures(len(names), 1, squeeze=False).ravel(), names, strict=True):
+        own = [run for run in runs if run.scene.name == name]
+        part.suptitle(own[0].scene.title, fontsize=12, fontweight="bold")
+        top, bottom = part.subfigures(2, 1, height_ratios=(1, 1))
+        _draw_path(top, next(run for run in own if run.method == "GOAT"))
+        accuracies: dict[str, list[float]] = {}
+        for run in own:
+            accuracies.setdefault(run.method, []).append(run.accuracy)
+        accuracy_bars(bottom.subplots(), accuracies, "")
+    save(figure, target)
+
+
+def _draw_path(figure: Any, run: DemoRun) -> None:
+    from driftfit.report.pictures import cloud_row, image_rows
+
+    if run.scene.name == "digits":
+        from driftfit.datasets.toy import DIGIT_SHAPE
+
+        image_rows(figure.subplots(), run.sequence, run.scene.n_generated, DIGIT_SHAPE)
+    else:
+        cloud_row(figure.subplots(1, 7, sharex=True, sharey=True), run.sequence, run.classifier, run.scene.n_generated)

@@ -1,0 +1,39 @@
+"""`driftfit export`: the kept model as one file for other programs."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from driftfit.cli.parsing import Fail, need_tables
+
+__all__ = ["HELP", "declare", "run"]
+
+HELP = "Export the model of a run, preprocessing included."
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("run", type=Path, metavar="RUN", help="folder that driftfit adapt wrote")
+    parser.add_argument(
+        "--to", required=True, choices=("skops", "onnx"), help="skops: a scikit-learn pipeline; onnx: for ONNX Runtime"
+    )
+    parser.add_argument("--out", "-o", type=Path, help="file to write [RUN/export.skops or RUN/export.onnx]")
+
+
+def run(chosen: argparse.Namespace, fail: Fail) -> int:
+    """Export and write."""
+    need_tables("export")
+    from driftfit.files import write_bytes
+    from driftfit.tables import load_run
+    from driftfit.tables.export import to_onnx, to_skops
+    from driftfit.tables.manifest import put_file
+
+    predictor = load_run(chosen.run).predictor
+    data = to_onnx(predictor) if chosen.to == "onnx" else to_skops(predictor)
+    if chosen.out is None:
+        print(put_file(chosen.run, f"export.{chosen.to}", data))
+        return 0
+    write_bytes(chosen.out, data)
+    print(chosen.out)
+    return 0

@@ -1,0 +1,55 @@
+"""`driftfit label`: the rows of the last window whose labels would say most."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from driftfit.cli import adapt
+from driftfit.cli.bars import stages
+from driftfit.cli.parsing import Fail, at_least, need_tables, output_path
+from driftfit.cli.table_options import settings_of
+from driftfit.cli.text import printable
+
+__all__ = ["HELP", "declare", "run"]
+
+HELP = """Write the rows of a run's last window that are most worth labelling, as CSV.
+
+Reads the table of the run again. Most rows are those on which the old model and the remedies disagree; a column says
+how much of the window each row stands for. Fill in the label column and give the file to adapt --labels."""
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("run", type=Path, metavar="RUN", help="folder that driftfit adapt wrote")
+    parser.add_argument("--budget", type=at_least(2), default=50, metavar="N", help="rows to label [%(default)s]")
+    parser.add_argument("--out", "-o", type=output_path, required=True, help="CSV file to write")
+
+
+def run(chosen: argparse.Namespace, fail: Fail) -> int:
+    """Choose the rows and write them."""
+    need_tables("label")
+    if chosen.out.suffix != ".csv":
+        fail(f"rows to label are written as .csv, got {str(chosen.out)!r}")
+    from driftfit.errors import InputError
+    from driftfit.tables import check_table, open_table
+    from driftfit.tables.csv_file import without_formulas
+    from driftfit.tables.folder import read_result, write_predictions
+    from driftfit.tables.labelled_rows import wanted_rows
+
+    summary = read_result(chosen.run)
+    command = [str(word) for word in summary.get("command") or []]
+    if command[:1] != ["adapt"]:
+        raise InputError(f"{str(chosen.run)!r} does not say how it was made; run driftfit adapt again")
+    parser = argparse.ArgumentParser(prog="driftfit adapt")
+    adapt.declare(parser)
+    told = parser.parse_intermixed_args(command[1:])
+    table = open_table(told.tables)
+    if [file.sha256 for file in table.files] != [file.get("sha256") for file in summary["data"]["files"]]:
+        raise InputError("the table is not the one of the run any more; run adapt again")
+    with stages() as progress:
+        checked = check_table(table, settings_of(told, fail), progress)
+    rows = wanted_rows(checked, chosen.budget)
+    write_predictions(without_formulas(rows), chosen.out)
+    print(printable(f"{len(rows)} rows to label in column {told.label!r}: {chosen.out}"))
+    return 0

@@ -1,0 +1,108 @@
+"""``driftfit paper``: the paper's tables, ours beside theirs."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+
+from driftfit.cli.engine_options import declare_engine, engine_of
+from driftfit.cli.parsing import Fail, at_least, counts
+
+__all__ = ["HELP", "declare", "run"]
+
+HELP = """Run a table of the paper and print it beside the published figures.
+
+A cell of a table is one method with one setting, run with several seeds. An interrupted run goes on where it was; a
+finished one is only printed."""
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument(
+        "tables",
+        nargs="+",
+        metavar="TABLE",
+        help="rotated-mnist, color-mnist, portraits, covtype, or all: GST and GOAT on the benchmarks. uda: "
+        "baselines that adapt in one step. covi: GST, CoVi, GOAT; covi-parts: ablation of CoVi. encoders, plans: "
+        "ablations of GOAT. selection: the number of generated domains chosen without labels. frontier: methods beyond "
+        "the paper and a choice among them without labels. vae: generated digits, a picture. report: runs nothing; in "
+        "a checkout, writes docs/results.md and the marked figures of the docs from the records in results/",
+    )
+    parser.add_argument(
+        "--preset",
+        default="reference",
+        help="data and networks, reference: of the code behind the published tables; paper: of the text [%(default)s]",
+    )
+    parser.add_argument("--seeds", type=at_least(1), default=5, metavar="N", help="seeds of each cell [%(default)s]")
+    parser.add_argument(
+        "--first-seed", type=at_least(0), default=0, metavar="N", help="number of the first seed [%(default)s]"
+    )
+    parser.add_argument(
+        "--given", type=counts, metavar="COUNTS", help="numbers of given domains, such as 0,2,4 [those of the paper]"
+    )
+    parser.add_argument(
+        "--generated",
+        type=counts,
+        metavar="COUNTS",
+        help="numbers of generated domains between two neighbours, such as 0,4; 0 is GST [those of the paper]",
+    )
+    parser.add_argument(
+        "--with-given", action="store_true", help="uda: also baselines that see the given domains beside the target"
+    )
+    parser.add_argument("--device", default="auto", help="auto, cpu or cuda [%(default)s]")
+    parser.add_argument(
+        "--one-by-one",
+        action="store_true",
+        help="on a GPU: train each cell alone; by default the cells of one table and seed are trained together, with "
+        "the same numbers up to rounding",
+    )
+    declare_engine(parser)
+    parser.add_argument(
+        "--samples", type=at_least(1), metavar="N", help="use at most this many samples of each domain: a quick trial"
+    )
+    parser.add_argument(
+        "--store", default="runs/paper.sqlite", help="file of finished cells; a run goes on where it was [%(default)s]"
+    )
+    parser.add_argument(
+        "--output", default="runs/tables", help="folder for CSV, JSON, Markdown and pictures [%(default)s]"
+    )
+    parser.add_argument("--root", default=".", metavar="FOLDER", help="report: the checkout [the current folder]")
+    parser.add_argument(
+        "--check", action="store_true", help="report: write nothing, name files that would change, exit with 1"
+    )
+
+
+def run(chosen: argparse.Namespace, fail: Fail) -> int:
+    """Run what is missing, print and write."""
+    if "report" in chosen.tables:
+        return _report(chosen, fail)
+    from driftfit.paper import Launch, Options, run_tables
+
+    engine = engine_of(chosen, on_cpu=chosen.device == "cpu")
+    run_tables(
+        chosen.tables,
+        Options(chosen.preset, chosen.given, chosen.generated, chosen.samples, chosen.with_given, chosen.first_seed),
+        seeds=chosen.seeds,
+        launch=Launch(
+            chosen.device,
+            chosen.jobs or 1,
+            chosen.store,
+            engine,
+            shlex.join(chosen.arguments),
+            together=False if chosen.one_by_one else None,
+        ),
+        output=chosen.output,
+    )
+    return 0
+
+
+def _report(chosen: argparse.Namespace, fail: Fail) -> int:
+    """The page of results from the records."""
+    if len(chosen.tables) > 1:
+        fail(f"report stands alone, got {' '.join(chosen.tables)}")
+    from driftfit.paper.regenerate import regenerate
+
+    changed = regenerate(chosen.root, check=chosen.check)
+    verb = "would change" if chosen.check else "written"
+    print("\n".join(f"{verb}: {path}" for path in changed) or "everything is as the records say")
+    return 1 if chosen.check and changed else 0

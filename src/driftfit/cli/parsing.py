@@ -1,0 +1,65 @@
+"""What several commands share: types of arguments, and the packages they need."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+from driftfit.extras import need
+
+__all__ = ["Fail", "at_least", "counts", "need_tables", "output_path"]
+
+# Leaves with code 2 and one line on how a command is used.
+Fail = Callable[[str], NoReturn]
+
+
+def at_least(least: int) -> Callable[[str], int]:
+    """A type of whole numbers that are not below a limit.
+
+    >>> at_least(2)("5")
+    5
+    """
+
+    def whole(text: str) -> int:
+        try:
+            number = int(text)
+        except ValueError:
+            raise argparse.ArgumentTypeError(f"must be a whole number, got {text!r}") from None
+        if number < least:
+            raise argparse.ArgumentTypeError(f"must be at least {least}, got {number}")
+        return number
+
+    return whole
+
+
+def output_path(text: str) -> Path:
+    """A path to write to. Bytes in it that are no text cannot be handed to every library that writes.
+
+    >>> output_path("RUN").name
+    'RUN'
+    """
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise argparse.ArgumentTypeError("must be text in UTF-8; choose another name") from None
+    return Path(text)
+
+
+def counts(text: str) -> list[int]:
+    """Counts separated by commas.
+
+    >>> counts("0,2,4")
+    [0, 2, 4]
+    """
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be counts separated by commas, such as 0,2,4; got {text!r}") from None
+
+
+def need_tables(command: str, *more: str) -> None:
+    """Raise one line that names the extra where a package for tables is missing; before the work, not after it."""
+    for package in ("pandas", "pyarrow", "skops", *more):
+        need(package, "tables", f"driftfit {command}")

@@ -1,0 +1,66 @@
+"""`driftfit predict`: new rows, with the model that a run kept."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from driftfit.cli.check_text import show_warnings
+from driftfit.cli.engine_options import declare_engine, engine_of
+from driftfit.cli.parsing import Fail, need_tables, output_path
+from driftfit.cli.text import printable
+
+__all__ = ["HELP", "declare", "run"]
+
+HELP = """Predict the rows of a new table with the model that a run kept.
+
+Writes the columns row, prediction, predicted_probability and imputed_columns. A table is refused where a column of the
+model cannot be read in most rows; where single values cannot be read, imputed_columns counts them for each row. A model
+of the remedy "recent scale" compares each row with those before it: give rows in their order."""
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("run", type=Path, metavar="RUN", help="folder that driftfit adapt wrote")
+    parser.add_argument(
+        "tables",
+        nargs="+",
+        type=Path,
+        metavar="NEW",
+        help="CSV or Parquet files with the same columns, or folders of them",
+    )
+    parser.add_argument(
+        "--old-model",
+        metavar="PATH.py:NAME",
+        help="the model in use, where the run kept it and it is Python code; the file is run",
+    )
+    parser.add_argument("--out", "-o", type=output_path, required=True, help="Parquet or CSV file to write")
+    parser.add_argument(
+        "--raw-text",
+        action="store_true",
+        help="write labels to CSV as they are; by default those that a spreadsheet would run as a formula "
+        "(=, +, -, @ in front) get an apostrophe",
+    )
+    declare_engine(parser, "batches of rows")
+
+
+def run(chosen: argparse.Namespace, fail: Fail) -> int:
+    """Predict and write."""
+    need_tables("predict")
+    from driftfit.tables import load_run, open_table
+    from driftfit.tables.checked import recorded
+    from driftfit.tables.csv_file import without_formulas
+    from driftfit.tables.folder import check_predictions_path, write_predictions
+    from driftfit.tables.own_model import own_model
+
+    check_predictions_path(chosen.out)
+    predictor = load_run(chosen.run, None if chosen.old_model is None else own_model(chosen.old_model)).predictor
+    table = open_table(chosen.tables)
+    with recorded() as messages:
+        frames = predictor.predict_frames(table, engine=engine_of(chosen))
+        if chosen.out.suffix == ".csv" and not chosen.raw_text:
+            frames = map(without_formulas, frames)
+        n_rows = write_predictions(frames, chosen.out)
+    show_warnings(messages)
+    print(printable(f"{n_rows} predictions: {chosen.out}"))
+    return 0

@@ -1,0 +1,49 @@
+"""`driftfit sweep`: methods and settings on several data sets and seeds, compared with and without target labels."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from pathlib import Path
+
+from driftfit.cli.engine_options import declare_engine, engine_of
+from driftfit.cli.parsing import Fail, need_tables, output_path
+from driftfit.cli.text import printable
+
+__all__ = ["HELP", "declare", "run"]
+
+HELP = """Run methods and settings on several data sets and seeds, and compare them.
+
+A YAML file names the data (benchmarks or your own tables), models, methods with lists of settings, and seeds. A cell is
+one combination of these. An interrupted sweep goes on where it was. Failed cells are kept and shown; the exit code is
+then 1."""
+
+
+def declare(parser: argparse.ArgumentParser) -> None:
+    """The options."""
+    parser.add_argument("file", type=Path, metavar="FILE.yaml", help="what to run; docs/scale.md has an example")
+    parser.add_argument("--store", default="runs/sweep.sqlite", help="file of finished cells [%(default)s]")
+    parser.add_argument(
+        "--output", default=Path("runs/sweeps"), type=output_path, help="folder for Markdown and JSON [%(default)s]"
+    )
+    declare_engine(parser)
+
+
+def run(chosen: argparse.Namespace, fail: Fail) -> int:
+    """Run what is missing, print and write."""
+    need_tables("sweep", "yaml")
+    from driftfit.engines import Store
+    from driftfit.sweeps import as_markdown, read_sweep, run_sweep
+
+    sweep = read_sweep(chosen.file)
+    store = Store(chosen.store)
+    command = shlex.join(chosen.arguments)
+    tables = run_sweep(sweep, store, engine_of(chosen, on_cpu=True), output=chosen.output, command=command)
+    for table in tables:
+        print("\n".join(printable(line) for line in as_markdown(table).splitlines()))
+        print()
+    n_failed = sum(len(table.failed) for table in tables)
+    if n_failed:
+        print(f"{n_failed} of {len(sweep.cells)} cells failed; driftfit runs {store.path} --traceback shows where")
+    print(f"records in {store.path}, tables in {chosen.output}")
+    return 1 if n_failed else 0

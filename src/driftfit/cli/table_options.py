@@ -1,0 +1,256 @@
+"""The options of `driftfit check` and `driftfit adapt`, declared once: from words to a table and settings."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from driftfit.cli.parsing import Fail, at_least
+
+if TYPE_CHECKING:
+    from driftfit.tables import Settings
+
+__all__ = ["UNTRUSTED", "declare_table", "settings_of"]
+
+# Exit code with --fail-on untrusted.
+UNTRUSTED = 3
+
+
+def declare_table(parser: argparse.ArgumentParser) -> None:
+    """Every option that says which table to read and how to go about it."""
+    parser.add_argument(
+        "tables",
+        nargs="+",
+        type=Path,
+        metavar="TABLE",
+        help="CSV or Parquet file, several of them, a folder or a pattern; or a folder of images with a CSV",
+    )
+    parser.add_argument("--label", required=True, help="column of the labels; only those of the first window are used")
+    parser.add_argument(
+        "--labels-until",
+        metavar="WINDOW",
+        help="use the labels of every window up to this one, given by name or number (from 1). If it is the last "
+        "window, remedies are also trained and compared on its labels [the first window]",
+    )
+    parser.add_argument(
+        "--order", help="column that orders the rows; @row: their position; @file: one snapshot per file, in order"
+    )
+    parser.add_argument(
+        "--categorical",
+        action="append",
+        default=[],
+        metavar="COLUMNS",
+        help="columns whose numbers are codes, such as a postcode; names separated by commas, may be repeated",
+    )
+    parser.add_argument(
+        "--drop",
+        action="append",
+        default=[],
+        metavar="COLUMNS",
+        help="columns to leave out; names separated by commas, may be repeated",
+    )
+    _declare_windows(parser.add_argument_group("windows", "one of these [five with equally many rows]"))
+    _declare_model(parser.add_argument_group("model"))
+    _declare_adaptation(
+        parser.add_argument_group("adaptation", "what adapt does after the check; check accepts these too")
+    )
+    output = parser.add_argument_group("output")
+    output.add_argument("--json", action="store_true", dest="as_json", help="print the result as JSON")
+    output.add_argument(
+        "--fail-on",
+        choices=("never", "untrusted"),
+        default="never",
+        help=f"untrusted: exit with code {UNTRUSTED} unless the advice is to adapt (check), or the advice was followed "
+        "and the adapted model is kept (adapt) [%(default)s]",
+    )
+
+
+def _columns(texts: list[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for text in texts for name in text.split(",") if name))
+
+
+def _declare_windows(group: Any) -> None:
+    group.add_argument("--windows", type=at_least(2), metavar="N", help="this many windows with equally many rows")
+    group.add_argument(
+        "--window-by",
+        metavar="PERIOD",
+        help="a window for each hour, day, week, month, quarter or year of a date column, or for each value",
+    )
+    group.add_argument(
+        "--by-value", action="store_const", const="value", dest="window_by", help="the same as --window-by value"
+    )
+    group.add_argument("--given", metavar="VALUES", help="windows begin at these values of the order column: 1990,2000")
+
+
+def _declare_model(group: Any) -> None:
+    group.add_argument(
+        "--model",
+        default="logistic",
+        help="classifier to train: logistic, forest, boosting, mlp, sgd, PATH.py:NAME (your own), or auto: the best of "
+        "the first three by cross-validation on the first window. With millions of rows, models that learn in batches "
+        "(mlp, sgd) see every labelled row, the others a sample [%(default)s]",
+    )
+    group.add_argument(
+        "--old-predictions",
+        metavar="COLUMN",
+        help="column with the predictions of the model you have in use: remedies are compared with it, and it is kept "
+        "unless one is clearly better [without: a model trained on the first window]",
+    )
+    group.add_argument(
+        "--old-model",
+        metavar="FILE",
+        help="file of the model you have in use: .skops (unknown types are refused), .onnx (needs onnxruntime), or "
+        "PATH.py:NAME, an object with predict or a function of a data frame; the Python file is run with your rights",
+    )
+    group.add_argument(
+        "--encoder",
+        default="none",
+        help="space in which domains are generated: none (the features), pca:32 (or another number of components), or "
+        "mlp (hidden layer of a network trained on the first window) [%(default)s]",
+    )
+    group.add_argument("--seed", type=int, default=0, help="seed of every random choice [%(default)s]")
+    group.add_argument(
+        "--training-rows",
+        type=at_least(10),
+        default=20_000,
+        metavar="N",
+        help="at most this many rows of each window are trained on [%(default)s]",
+    )
+    group.add_argument(
+        "--transport-rows",
+        type=at_least(10),
+        default=2_000,
+        metavar="N",
+        help="at most this many rows of each window are used for transport plans and checks [%(default)s]",
+    )
+
+
+def _declare_adaptation(group: Any) -> None:
+    group.add_argument(
+        "--method",
+        choices=("auto", "own-scale", "own-rank", "covariance", "proportions", "goat", "gst", "direct", "source"),
+        default="auto",
+        help="how to adapt. auto: remedies that fit the diagnosis are compared without labels; for images and "
+        "networks, and with --generated, goat. own-scale, own-rank, covariance, proportions: this remedy. goat, gst, "
+        "direct: self-training along generated domains, along the windows, on the last window. source: no adaptation "
+        "[%(default)s]",
+    )
+    group.add_argument(
+        "--proportions",
+        type=_proportions,
+        default=(),
+        metavar="CLASS=SHARE,...",
+        help="share of each class in the last window, where you know it: no=0.9,yes=0.1",
+    )
+    group.add_argument(
+        "--generated",
+        type=_generated,
+        default=None,
+        metavar="auto|K",
+        help="number of domains that goat generates between two neighbouring windows. auto: 0 to 4 are tried and one "
+        "is chosen without labels; on large tables a rule from the check decides [auto]",
+    )
+    group.add_argument(
+        "--keep",
+        choices=("better", "adapted"),
+        default="better",
+        help="model to keep. adapted: the new one in any case. better: the old one where the check advises against "
+        "adapting, where a class was lost, or where adaptation is estimated to hurt [%(default)s]",
+    )
+
+
+def settings_of(chosen: argparse.Namespace, fail: Fail) -> Settings:
+    """The settings that the options ask for; what could not be stored later is refused here."""
+    words = _one_window_rule(chosen, fail)
+    by_file = chosen.order == "@file" or (chosen.order is None and len(chosen.tables) > 1)
+    if chosen.order is None and not by_file:
+        fail("one table needs --order COLUMN, or --order @row for the order of its rows")
+    if chosen.generated is not None and chosen.method not in ("auto", "goat"):
+        fail(f"--generated goes with --method goat; --method {chosen.method} generates no domains")
+    if chosen.old_model is not None and chosen.old_predictions is not None:
+        fail("--old-model and --old-predictions exclude each other: one model is in use")
+    method = chosen.method if chosen.generated is None else "goat"
+    from driftfit.tables import Keep, Limits, Settings
+    from driftfit.tables.best_model import BestModel
+    from driftfit.tables.models import encoder_from_word, method_from_word, model_from_word
+    from driftfit.tables.trusted_types import check_storable
+
+    settings = Settings(
+        label=chosen.label,
+        order=_order(chosen.order, by_file),
+        windows=_windows(words, by_file),
+        model=BestModel() if chosen.model == "auto" else model_from_word(chosen.model),
+        encoder=encoder_from_word(chosen.encoder),
+        method=None if isinstance(chosen.generated, int) else method_from_word(method),
+        n_generated=chosen.generated if isinstance(chosen.generated, int) else None,
+        keep=Keep(chosen.keep),
+        seed=chosen.seed,
+        limits=Limits(chosen.training_rows, chosen.transport_rows),
+        categorical=_columns(chosen.categorical),
+        drop=_columns(chosen.drop),
+        proportions=chosen.proportions,
+        in_use=_in_use(chosen),
+        labels_until=chosen.labels_until,
+    )
+    if chosen.model != "auto":
+        check_storable(settings.model)
+    return settings
+
+
+def _in_use(chosen: argparse.Namespace) -> Any:
+    from driftfit.tables.own_model import own_model, predictions_in
+
+    if chosen.old_predictions is not None:
+        return predictions_in(chosen.old_predictions)
+    return None if chosen.old_model is None else own_model(chosen.old_model)
+
+
+def _proportions(text: str) -> tuple[tuple[str, float], ...]:
+    try:
+        parts = [part.rpartition("=") for part in text.split(",")]
+        found = tuple((name, float(share)) for name, _, share in parts)
+    except ValueError:
+        found = ()
+    if not found or not all(name for name, _ in found) or abs(sum(share for _, share in found) - 1.0) > 0.01:
+        raise argparse.ArgumentTypeError(f"must be shares that sum to 1, such as no=0.9,yes=0.1; got {text!r}")
+    return found
+
+
+def _generated(word: str) -> int | str:
+    if word == "auto":
+        return word
+    if not word.isdecimal():
+        raise argparse.ArgumentTypeError(f"must be 'auto' or a whole number, got {word!r}")
+    return int(word)
+
+
+def _one_window_rule(chosen: argparse.Namespace, fail: Fail) -> tuple[str, Any] | None:
+    rules = (("windows", chosen.windows), ("window-by", chosen.window_by), ("given", chosen.given))
+    asked = [(name, value) for name, value in rules if value is not None]
+    if len(asked) > 1:
+        fail(f"--{asked[0][0]} and --{asked[1][0]} exclude each other")
+    return asked[0] if asked else None
+
+
+def _order(word: str | None, by_file: bool) -> Any:
+    from driftfit.tables import Column, FilePosition, RowPosition
+
+    if by_file or word is None:
+        return FilePosition()
+    return RowPosition() if word == "@row" else Column(word)
+
+
+def _windows(words: tuple[str, Any] | None, by_file: bool) -> Any:
+    from driftfit.domains import ByEdges, ByQuantile, ByValue
+    from driftfit.tables import ByCalendar
+    from driftfit.tables.windowing import parse_values
+
+    if words is None:
+        return ByValue() if by_file else ByQuantile(5)
+    rule, value = words
+    if rule == "windows":
+        return ByQuantile(value)
+    if rule == "given":
+        return ByEdges(parse_values(value))
+    return ByValue() if value == "value" else ByCalendar(value)

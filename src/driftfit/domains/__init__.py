@@ -1,0 +1,24 @@
+"""Data of one distribution, and sequences of them: `Domain`, `LabelledDomain` and `DomainSequence`."""
+
+from driftfit.domains.domain import Domain, LabelledDomain
+from driftfit.domains.samples import Interpolated, is_frame, is_tensor, some_rows, stack_rows, take_rows, with_rows
+from driftfit.domains.sequence import DomainSequence
+from driftfit.domains.windows import ByCount, ByEdges, ByQuantile, ByValue, from_table
+
+__all__ = [
+    "ByCount",
+    "ByEdges",
+    "ByQuantile",
+    "ByValue",
+    "Domain",
+    "DomainSequence",
+    "Interpolated",
+    "LabelledDomain",
+    "from_table",
+    "is_frame",
+    "is_tensor",
+    "some_rows",
+    "stack_rows",
+    "take_rows",
+    "with_rows",
+]

@@ -1,0 +1,128 @@
+"""Labels as they arrive: which are missing, and which type they have of their own."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftfit.checks import without_mask
+from driftfit.errors import InputError
+
+__all__ = ["as_labels", "check_classes", "is_missing", "object_array", "plain_labels"]
+
+# Beyond this a float no longer tells neighbouring whole numbers apart.
+_EXACT = 2.0**53
+
+
+def is_missing(labels: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which labels are None, NaN or NaT.
+
+    >>> is_missing(np.array([1.0, float("nan")])).tolist()
+    [False, True]
+    """
+    if labels.dtype.kind in "biuUS":
+        return np.zeros(labels.shape, dtype=bool)
+    if labels.dtype.kind in "fc":
+        return np.asarray(np.isnan(labels))
+    if labels.dtype.kind in "mM":
+        return np.asarray(np.isnat(labels))
+    # None, NaN, NaT and pandas' NA are the values that do not equal themselves, or say so.
+    return np.array([value is None or bool(_differs_from_itself(value)) for value in labels.ravel()], dtype=bool)
+
+
+def as_labels(labels: Any) -> NDArray[Any]:
+    """Labels as an array in which each keeps its own type: a word among them makes no text of the others.
+
+    >>> as_labels([2, 10, "unknown"]).tolist()
+    [2, 10, 'unknown']
+    """
+    labels = without_mask(labels)
+    if hasattr(labels, "dtype"):
+        return np.asarray(labels)
+    array = object_array(labels)
+    if len(array) and all(isinstance(label, list | tuple | np.ndarray) and len(label) == 1 for label in array):
+        return object_array([label[0] for label in array])  # a single column
+    return array
+
+
+def object_array(values: Any) -> NDArray[Any]:
+    """One object per value, each of its own type: lists stay lists, 1 and "a" stay a number and a word."""
+    if isinstance(values, np.ndarray) and values.dtype.kind == "O":
+        return values
+    try:
+        # pyarrow wraps each of its values.
+        items = values.to_pylist() if hasattr(values, "to_pylist") else list(values)
+    except TypeError:
+        raise InputError(f"one value for each sample is needed, got {values!r}") from None
+    array = np.empty(len(items), dtype=object)
+    for place, item in enumerate(items):
+        array[place] = item
+    return array
+
+
+def plain_labels(labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels that share a column with missing ones arrive as objects or floats: give them their own type back.
+
+    >>> plain_labels(np.array([2.0, 10.0])).tolist(), plain_labels(np.array([2**63, 1], dtype=object)).dtype.name
+    ([2, 10], 'uint64')
+    """
+    if labels.ndim != 1 or len(labels) == 0:
+        return labels
+    if labels.dtype.kind == "f":
+        whole = bool((np.abs(labels) < _EXACT).all()) and bool((labels == np.round(labels)).all())
+        return labels.astype(np.int64) if whole else labels
+    if labels.dtype.kind != "O":
+        return labels
+    items = labels.tolist()
+    kinds = {type(value) for value in items}
+    if all(issubclass(kind, bool | np.bool_) for kind in kinds) or all(issubclass(kind, str) for kind in kinds):
+        return np.array(items)
+    if all(issubclass(kind, Integral | np.bool_) for kind in kinds):
+        return _whole(items, labels)
+    if all(issubclass(kind, Real | np.bool_) for kind in kinds) and not is_missing(labels).any():
+        return plain_labels(np.array(items, dtype=np.float64))
+    if len(kinds) == 1 and kinds <= {np.datetime64, np.timedelta64}:
+        return np.array(items)
+    return labels
+
+
+def check_classes(labels: NDArray[Any], who: str) -> None:
+    """Raise unless the labels of a source can be classes: numbers, truth values or words, all of one kind."""
+    if labels.dtype.kind in "biufUmM":
+        return
+    if labels.dtype.kind == "O":
+        kinds = sorted({type(label).__name__ for label in labels})
+        # Whole numbers are objects still where no 64 bits hold them.
+        if len(kinds) == 1 and kinds[0] not in ("list", "tuple", "dict", "ndarray", "bytes", "complex", "int"):
+            try:
+                np.unique(labels)
+                return
+            except TypeError:
+                pass
+        found = " and ".join(kinds[:3])
+    else:
+        found = {"S": "bytes", "c": "complex numbers"}.get(labels.dtype.kind, str(labels.dtype))
+    raise InputError(
+        f"{who} has labels of the kind {found}; give whole numbers or words, all of one kind, "
+        "and numbers that fit into 64 bits"
+    )
+
+
+def _whole(items: list[Any], labels: NDArray[Any]) -> NDArray[Any]:
+    low, high = min(items), max(items)
+    if low >= -(2**63) and high < 2**63:
+        return np.array(items, dtype=np.int64)
+    # What no 64 bits hold stays as it is: as floats different labels would become one.
+    return np.array(items, dtype=np.uint64) if low >= 0 and high < 2**64 else labels
+
+
+def _differs_from_itself(value: Any) -> bool:
+    try:
+        return bool(value != value)
+    except TypeError:  # pandas.NA refuses to become a truth value
+        return True
+    except ValueError:  # an array inside the array: several truth values
+        return False

@@ -1,0 +1,200 @@
+"""`DomainSequence`: domains in order, the labelled source first, the target last."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, overload
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from driftfit.domains.domain import Domain, LabelledDomain
+from driftfit.domains.labels import as_labels, is_missing
+from driftfit.domains.order import order_values, rank, value_name
+from driftfit.domains.samples import stack_rows, take_rows, with_rows
+from driftfit.errors import InputError
+
+__all__ = ["DomainSequence"]
+
+
+class DomainSequence(Sequence[Domain]):
+    """Two or more domains, from the labelled source to the target.
+
+    Parameters
+    ----------
+    domains : iterable of Domain
+        At least two, all with the same number of features; the first one labelled.
+
+    Examples
+    --------
+    >>> path = DomainSequence.from_samples([[0.0], [1.0], [2.0], [3.0]], [0, 1, None, None], [1999, 1999, 2001, 2001])
+    >>> [domain.name for domain in path], path.source.labels.tolist(), path.target.labels
+    (['1999', '2001'], [0, 1], None)
+    """
+
+    def __init__(self, domains: Iterable[Domain]) -> None:
+        found = tuple(domains)
+        _check_sequence(found)
+        self._source = LabelledDomain.of(found[0])
+        self._domains: tuple[Domain, ...] = (self._source, *found[1:])
+        self._masked: DomainSequence | None = None
+
+    @classmethod
+    def from_arrays(cls, arrays: Iterable[Any], labels: Any, names: Iterable[str] | None = None) -> DomainSequence:
+        """One array per domain, in order, and the labels of the first.
+
+        >>> DomainSequence.from_arrays([[[0.0], [1.0]], [[2.0], [3.0]]], labels=[0, 1])
+        DomainSequence([Domain('0', 2 x 1, labelled), Domain('1', 2 x 1, unlabelled)])
+        """
+        samples = list(arrays)
+        known = [str(i) for i in range(len(samples))] if names is None else list(names)
+        if len(known) != len(samples):
+            raise InputError(f"{len(samples)} arrays need as many names, got {len(known)}")
+        return cls(Domain(array, labels=labels if i == 0 else None, name=known[i]) for i, array in enumerate(samples))
+
+    @classmethod
+    def from_samples(
+        cls, X: Any, y: Any, sample_domain: Any, sample_weight: Any = None, *, allow_missing: bool = False
+    ) -> DomainSequence:
+        """Split one table by ``sample_domain``, in ascending order of its values.
+
+        The lowest value marks the labelled source, the highest the target. Labels of
+        the other domains are kept if all are present; use `masked` to drop them.
+        """
+        X = with_rows(X)
+        try:
+            X = X if hasattr(X, "shape") else np.asarray(X)
+        except ValueError as error:
+            raise InputError(f"X must form a table, {error}") from None
+        # Not every sparse format can hand out rows.
+        X = sp.csr_array(X) if sp.issparse(X) else X
+        n = X.shape[0]
+        order = sorted_domains(sample_domain, n)
+        labels = _check_length(y, n, "y")
+        weights = None if sample_weight is None else _check_length(sample_weight, n, "sample_weight")
+        domains: list[Domain] = []
+        for name, rows in order:
+            own = labels[rows]
+            domains.append(
+                Domain(
+                    take_rows(X, rows),
+                    labels=own if not domains or not is_missing(own).any() else None,
+                    weights=None if weights is None else weights[rows],
+                    name=name,
+                    allow_missing=allow_missing,
+                )
+            )
+        return cls(domains)
+
+    @classmethod
+    def from_table(cls, table: Any, *, label: str, order: str, windows: Any = None, **options: Any) -> DomainSequence:
+        """Cut a data frame into domains along its order column; see `driftfit.domains.from_table`."""
+        from driftfit.domains.windows import from_table
+
+        return from_table(table, label=label, order=order, windows=windows, **options)
+
+    def as_samples(self) -> tuple[Any, NDArray[Any], NDArray[np.int64]]:
+        """The domains as the three arrays ``X, y, sample_domain`` that scikit-learn's conventions ask for.
+
+        Missing labels become None; ``sample_domain`` counts the domains from 0.
+
+        >>> path = DomainSequence([Domain([[0.0], [1.0]], [0, 1]), Domain([[2.0]])])
+        >>> [part.tolist() for part in path.as_samples()]
+        [[[0.0], [1.0], [2.0]], [0, 1, None], [0, 0, 1]]
+        """
+        X = stack_rows([d.samples if sp.issparse(d.samples) else np.asarray(d.samples) for d in self._domains])
+        labels = [np.full(len(d), None, dtype=object) if d.labels is None else d.labels for d in self._domains]
+        if len({own.dtype.kind for own in labels}) > 1:
+            labels = [own.astype(object) for own in labels]  # side by side, numbers and words would all become words
+        return X, np.concatenate(labels), np.repeat(np.arange(len(self)), [len(d) for d in self._domains])
+
+    @property
+    def source(self) -> LabelledDomain:
+        """The first, labelled domain."""
+        return self._source
+
+    @property
+    def target(self) -> Domain:
+        """The last domain."""
+        return self._domains[-1]
+
+    @property
+    def n_given(self) -> int:
+        """Number of domains strictly between source and target."""
+        return len(self._domains) - 2
+
+    def masked(self) -> DomainSequence:
+        """The same domains with every label but the source's removed."""
+        if self._masked is None:
+            labelled = any(domain.labels is not None for domain in self._domains[1:])
+            hidden = [domain.without_labels() for domain in self._domains[1:]]
+            # Kept, so that whoever asks twice gets the same domains.
+            self._masked = DomainSequence([self._source, *hidden]) if labelled else self
+        return self._masked
+
+    def each(self, change: Callable[[Domain], Domain]) -> DomainSequence:
+        """The sequence of changed domains, such as encoded or sampled ones."""
+        return DomainSequence([change(domain) for domain in self._domains])
+
+    def ends(self) -> DomainSequence:
+        """Source and target alone."""
+        return self if self.n_given == 0 else DomainSequence([self._source, self.target])
+
+    @overload
+    def __getitem__(self, index: int) -> Domain: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Domain, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Domain | tuple[Domain, ...]:
+        return self._domains[index]
+
+    def __len__(self) -> int:
+        return len(self._domains)
+
+    def __iter__(self) -> Iterator[Domain]:
+        return iter(self._domains)
+
+    def __repr__(self) -> str:
+        return f"DomainSequence({list(self._domains)!r})"
+
+
+def sorted_domains(sample_domain: Any, n: int) -> list[tuple[str, NDArray[np.int64]]]:
+    """Names of the domains in ascending order, each with the rows that belong to it."""
+    order = rank(order_values(sample_domain, n, "sample_domain"), "sample_domain")
+    used = order.used
+    if len(used) < 2:
+        raise InputError(
+            f"sample_domain has the single value {value_name(order.values[used[0]])!r}; adaptation needs a source and "
+            "a target. To fit without adaptation leave sample_domain out"
+        )
+    sizes = np.bincount(order.ranks)[used]
+    parts = np.split(np.argsort(order.ranks, kind="stable"), np.cumsum(sizes)[:-1])
+    return [(value_name(order.values[place]), rows) for place, rows in zip(used, parts, strict=True)]
+
+
+def _check_length(values: Any, n: int, name: str) -> NDArray[Any]:
+    if values is None:
+        raise InputError(f"{name} is None; give one entry per sample (labels are needed for the source only)")
+    array = as_labels(values)
+    if array.shape == (n, 1):
+        array = array.ravel()
+    if array.shape != (n,):
+        raise InputError(f"{name} must have one entry for each of the {n} samples, got shape {array.shape}")
+    return array
+
+
+def _check_sequence(domains: tuple[Domain, ...]) -> None:
+    for domain in domains:
+        if not isinstance(domain, Domain):
+            raise InputError(f"a DomainSequence holds Domain values, got {type(domain).__name__}")
+    if len(domains) < 2:
+        raise InputError(f"a DomainSequence needs at least a source and a target, got {len(domains)} domain(s)")
+    first = domains[0]
+    for domain in domains[1:]:
+        if domain.samples.shape[1:] != first.samples.shape[1:]:
+            raise InputError(
+                f"domain {domain.name!r} has samples of shape {domain.samples.shape[1:]} but {first.name!r} has "
+                f"{first.samples.shape[1:]}; all domains must have the same features"
+            )

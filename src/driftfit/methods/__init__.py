@@ -1,0 +1,61 @@
+"""Every way to adapt, each a frozen value with `adapt(learner, sequence)`; classifiers are in `driftfit.estimators`."""
+
+from driftfit.methods.adaptation import Adaptation, GradualMethod, Method, OnStep, StepRecord
+from driftfit.methods.alignment import Alignment, CovarianceAlignment, OwnRank, OwnScale
+from driftfit.methods.carried_labels import CarriedLabels, Relabelling
+from driftfit.methods.class_proportions import (
+    ByConfusion,
+    ByLikelihood,
+    GivenProportions,
+    ProportionEstimate,
+    black_box_proportions,
+    expectation_maximisation,
+)
+from driftfit.methods.goat import GOAT
+from driftfit.methods.gradual import DirectSelfTraining, GradualSelfTraining
+from driftfit.methods.labelled_training import LabelledTraining
+from driftfit.methods.mapped_source import MappedSource
+from driftfit.methods.proportion_correction import ProportionCorrection
+from driftfit.methods.pseudo_labels import PseudoLabels, logit_range, margin, pseudo_label, top_probability
+from driftfit.methods.recent_scale import RecentScale
+from driftfit.methods.self_training import SelfTraining
+from driftfit.methods.source_only import ModelInUse, SourceOnly
+from driftfit.methods.source_weights import ImportanceWeights
+from driftfit.methods.taught import Taught
+
+__all__ = [
+    "GOAT",
+    "Adaptation",
+    "Alignment",
+    "ByConfusion",
+    "ByLikelihood",
+    "CarriedLabels",
+    "CovarianceAlignment",
+    "DirectSelfTraining",
+    "GivenProportions",
+    "GradualMethod",
+    "GradualSelfTraining",
+    "ImportanceWeights",
+    "LabelledTraining",
+    "MappedSource",
+    "Method",
+    "ModelInUse",
+    "OnStep",
+    "OwnRank",
+    "OwnScale",
+    "ProportionCorrection",
+    "ProportionEstimate",
+    "PseudoLabels",
+    "RecentScale",
+    "Relabelling",
+    "SelfTraining",
+    "SourceOnly",
+    "StepRecord",
+    "Taught",
+    "black_box_proportions",
+    "expectation_maximisation",
+    "logit_range",
+    "margin",
+    "pseudo_label",
+    "top_probability",
+]

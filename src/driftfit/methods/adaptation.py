@@ -1,0 +1,168 @@
+"""What a method is, and what is written down about an adaptation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftfit.domains import DomainSequence
+from driftfit.learners import Learner
+from driftfit.methods.pseudo_labels import PseudoLabels
+from driftfit.paths import Path, PathStep, Workspace
+from driftfit.transport import Plan
+
+__all__ = ["Adaptation", "GradualMethod", "Method", "OnStep", "StepRecord"]
+
+
+@dataclass(frozen=True)
+class StepRecord:
+    """One step of self-training along the path.
+
+    Attributes
+    ----------
+    step : int
+        Counts from 1; step 0 is the source.
+    name : str
+        Name of the domain.
+    position : float
+        Where the domain lies between source (0) and target (1), counting given domains evenly.
+    generated : bool
+        Whether the domain was generated on the geodesic.
+    n_samples : int
+        Size of the domain.
+    kept_fraction : float
+        Share of the samples that were confident enough to train on.
+    mean_confidence : float
+        Mean of the teacher's confidence over all samples.
+    changed_fraction : float
+        Share of the samples whose label the student changed.
+    class_shares : tuple of float
+        Share of each class among the pseudo-labels.
+    shift : float or None
+        Wasserstein-2 distance from the domain before; along a generated path, its
+        length along the plan. None where it was not measured.
+    seconds : float
+        Time of pseudo-labelling and training.
+    """
+
+    step: int
+    name: str
+    position: float
+    generated: bool
+    n_samples: int
+    kept_fraction: float
+    mean_confidence: float
+    changed_fraction: float
+    class_shares: tuple[float, ...]
+    shift: float | None
+    seconds: float
+
+    def given_number(self, n_pairs: int) -> int:
+        """Which of the given domains a real step is about, on a path of so many pairs of neighbours."""
+        return round(self.position * n_pairs)
+
+    @classmethod
+    def of(
+        cls, number: int, step: PathStep, labels: PseudoLabels, after: NDArray[np.int64], started: float
+    ) -> StepRecord:
+        """The record of a training on one domain.
+
+        Parameters
+        ----------
+        number : int
+        step : PathStep
+            Which domain.
+        labels : PseudoLabels
+            What was trained on.
+        after : int array
+            What the trained model says about the same samples.
+        started : float
+            When it began, by ``time.perf_counter``.
+        """
+        counts = np.bincount(labels.labels, minlength=labels.shares.shape[1])
+        return cls(
+            step=number,
+            name=step.domain.name,
+            position=step.position,
+            generated=step.generated,
+            n_samples=len(labels.labels),
+            kept_fraction=float(labels.kept.mean()),
+            mean_confidence=float(labels.confidence.mean()),
+            changed_fraction=float((after != labels.labels).mean()),
+            class_shares=tuple(float(count / len(labels.labels)) for count in counts),
+            shift=step.shift,
+            seconds=perf_counter() - started,
+        )
+
+
+# Called after each step with its record and the learner it produced.
+OnStep = Callable[[StepRecord, Learner], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Adaptation:
+    """Result of a method.
+
+    Attributes
+    ----------
+    learner : Learner
+        The adapted model.
+    records : tuple of StepRecord
+        How it got there.
+    plans : tuple of Plan
+        What it moved along.
+    path : Path or None
+        The domains that it followed, where it followed a path.
+    carried : array or None
+        Share of each class that the plans carried to each target sample, where that was the method.
+    choice : object or None
+        Why this one, where the method chose among several.
+    """
+
+    learner: Learner
+    records: tuple[StepRecord, ...] = ()
+    plans: tuple[Plan, ...] = ()
+    path: Path | None = None
+    carried: NDArray[np.float64] | None = None
+    choice: Any = None
+
+    def is_none_of(self, learner: Learner) -> bool:
+        """Whether nothing was done: a student may be its teacher, where one class was left to learn from."""
+        return not self.records and self.learner is learner
+
+    @property
+    def n_generated(self) -> int:
+        """Domains that were generated between two neighbours."""
+        generated = sum(record.generated for record in self.records)
+        return generated // max(len(self.records) - generated, 1)
+
+
+@runtime_checkable
+class Method(Protocol):
+    """A way to adapt, as a frozen value."""
+
+    def adapt(
+        self,
+        learner: Learner,
+        sequence: DomainSequence,
+        on_step: OnStep | None = None,
+        workspace: Workspace | None = None,
+    ) -> Adaptation:
+        """Adapt a learner, fitted on the source, to the target; labels but the source's are never looked at.
+
+        ``on_step`` is called after each step with its record and the whole model; a
+        ``workspace`` shares encodings and plans between several runs.
+        """
+        ...
+
+
+@runtime_checkable
+class GradualMethod(Protocol):
+    """What can run along any path, such as one with generated domains."""
+
+    def along(self, learner: Learner, path: Path, on_step: OnStep | None = None) -> Adaptation: ...

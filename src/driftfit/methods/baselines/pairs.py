@@ -1,0 +1,122 @@
+"""What a baseline sees of one training step, and what a baseline is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+from torch import Tensor, nn
+
+from driftfit.errors import InputError
+from driftfit.methods.baselines.batch_norm import own_statistics
+
+__all__ = ["Baseline", "Outputs", "Pair", "check_strength"]
+
+
+class Outputs(NamedTuple):
+    """Flattened features and scores of both sides."""
+
+    features0: Tensor
+    features1: Tensor
+    scores0: Tensor
+    scores1: Tensor
+
+
+@dataclass(eq=False)
+class Pair:
+    """A labelled and an unlabelled batch, and the networks they go through.
+
+    Attributes
+    ----------
+    encoder, head : nn.Module
+        The two parts of the trained network.
+    extra : nn.Module
+        The baseline's own networks, trained along.
+    x0 : tensor
+        Labelled batch.
+    y0 : int tensor
+        Its class numbers.
+    x1 : tensor
+        Unlabelled batch.
+    progress : tensor without dimensions
+        Share of the training that is done; a tensor, so that a captured step sees it change.
+    prepared : tensor or None
+        What the baseline's `prepare` returned.
+    """
+
+    encoder: nn.Module
+    head: nn.Module
+    extra: nn.Module
+    x0: Tensor
+    y0: Tensor
+    x1: Tensor
+    progress: Tensor
+    prepared: Tensor | None = None
+
+    @property
+    def ready(self) -> Tensor:
+        """What `prepare` returned, for a loss that relies on it."""
+        if self.prepared is None:
+            raise InputError("the loss needs what prepare returns; call prepare before each step")
+        return self.prepared
+
+    def scores(self, x: Tensor) -> Tensor:
+        scores: Tensor = self.head(self.encoder(x))
+        return scores
+
+    def outputs(self) -> Outputs:
+        """Both batches through the whole network, one after the other.
+
+        Normalisation layers see each domain by itself, and keep the running statistics of the
+        unlabelled side, for which the network is made. Stacked batches would let the
+        classification loss of the labelled rows act on the unlabelled ones through the shared
+        statistics: it shrinks their features, whatever the baseline's own loss wants.
+        """
+        parts = self.encoder, self.head
+        with own_statistics(*parts, track=False):
+            features0 = self.encoder(self.x0)
+            scores0 = self.head(features0)
+        with own_statistics(*parts, track=self.encoder.training):
+            features1 = self.encoder(self.x1)
+            scores1 = self.head(features1)
+        return Outputs(features0.flatten(1), features1.flatten(1), scores0, scores1)
+
+
+class Baseline(Protocol):
+    """One loss over paired batches, and the networks it needs.
+
+    What is captured as a CUDA graph must not look at values on the host, so losses have
+    fixed shapes: weights instead of selections.
+    """
+
+    #: Whether nothing is adapted where the encoder has no parameters.
+    aligns_features: ClassVar[bool]
+    #: Whether by default the scores are aligned, not the features of a hidden layer.
+    aligns_scores: ClassVar[bool]
+
+    def networks(self, n_features: int, n_classes: int) -> nn.Module:
+        """The baseline's own networks, trained along; an empty module if it has none."""
+        ...
+
+    def prepare(self, pair: Pair) -> Tensor | None:
+        """Before each step, in evaluation mode and without gradients; of the same shape at each step.
+
+        Where it does not look at values on the host either, ``prepares_on_device = True`` lets it be captured with
+        the step.
+        """
+        ...
+
+    def loss(self, pair: Pair) -> Tensor:
+        """The whole loss: classification and alignment."""
+        ...
+
+
+def check_strength(value: Any, name: str) -> None:
+    """Raise unless a term's weight is a finite number of at least 0, where 0 switches the term off."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be a number >= 0, got {value!r}") from None
+    if not (isfinite(number) and number >= 0):
+        raise InputError(f"{name} must be a finite number >= 0 (0 switches the term off), got {value!r}")

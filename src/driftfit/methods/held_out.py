@@ -1,0 +1,138 @@
+"""What a model says about source rows that it was not trained on, and how its probabilities must be scaled to hold."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import log_softmax, softmax
+from sklearn.model_selection import StratifiedKFold
+
+from driftfit.domains import LabelledDomain, take_rows
+from driftfit.errors import InputError
+from driftfit.learners import Learner
+from driftfit.seeds import derive_seed
+
+__all__ = ["Calibration", "HeldOut", "held_out"]
+
+# Rows of the source that are looked at: a model is trained on each part of them.
+MOST_ROWS = 5_000
+# Offsets are held near 0 by as much as this many rows could say against them.
+_PRIOR_ROWS = 1.0
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """Probabilities ``softmax(scale * logits + offsets)``: a temperature, and one offset for each class.
+
+    >>> Calibration(0.5, (0.0, 0.0)).probabilities(np.array([[0.0, 2.0]])).round(3).tolist()
+    [[0.269, 0.731]]
+    """
+
+    scale: float
+    offsets: tuple[float, ...]
+
+    def probabilities(self, logits: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(softmax(self.scale * logits + np.asarray(self.offsets), axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """Scores of source rows by models that were trained on the others.
+
+    Attributes
+    ----------
+    logits : array of shape (n, K)
+    codes : int array
+        Their labels.
+    models : tuple of Learner
+        Those that were trained on a part.
+    """
+
+    logits: NDArray[np.float64]
+    codes: NDArray[np.int64]
+    models: tuple[Learner, ...] = ()
+
+    def elsewhere(self, samples: Any) -> NDArray[np.float64]:
+        """Scores of other rows by the same models, each row by one of them in turn.
+
+        They stand beside ``logits`` as like beside like: a model that has seen all of the source is surer of itself.
+        """
+        n = int(samples.shape[0])
+        turn = np.arange(n) % len(self.models)
+        logits = np.empty((n, self.logits.shape[1]))
+        for number, model in enumerate(self.models):
+            rows = np.flatnonzero(turn == number)
+            if len(rows):
+                logits[rows] = model.logits(take_rows(samples, rows))
+        return logits
+
+    def calibration(self) -> Calibration:
+        """The scale and the offsets under which the labels are most likely (Alexandari et al. 2020)."""
+        k = self.logits.shape[1]
+        chosen = (np.arange(len(self.codes)), self.codes)
+
+        def loss(parameters: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+            scale, offsets = np.exp(parameters[0]), parameters[1:]
+            logs = log_softmax(scale * self.logits + offsets, axis=1)
+            excess = np.exp(logs)
+            excess[chosen] -= 1.0
+            slope = np.r_[scale * (excess * self.logits).sum(), excess.sum(axis=0) + _PRIOR_ROWS * offsets]
+            value = -logs[chosen].sum() + 0.5 * _PRIOR_ROWS * float(offsets @ offsets)
+            return value / len(self.codes), slope / len(self.codes)
+
+        bounds = [(np.log(0.05), np.log(5.0)), *[(-5.0, 5.0)] * k]
+        found = minimize(loss, np.zeros(k + 1), jac=True, method="L-BFGS-B", bounds=bounds).x
+        return Calibration(float(np.exp(found[0])), tuple((found[1:] - found[1:].mean()).tolist()))
+
+
+def held_out(
+    learner: Learner,
+    source: LabelledDomain,
+    n_folds: int = 3,
+    seed: int = 0,
+    *,
+    max_rows: int | None = MOST_ROWS,
+) -> HeldOut:
+    """Train the learner on all parts of the source but one, in turn, and ask it about that one.
+
+    Parameters
+    ----------
+    learner : Learner
+        Trained anew on each part; itself it stays as it is.
+    source : LabelledDomain
+    n_folds : int
+    seed : int
+    max_rows : int or None
+        Of a larger source so many rows are looked at; None: all of them, in their order.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from driftfit.learners import as_learner
+    >>> source = LabelledDomain(np.repeat([[0.0], [4.0]], 30, axis=0), np.repeat(["a", "b"], 30))
+    >>> held = held_out(as_learner(LogisticRegression(), source.classes), source)
+    >>> float((held.logits.argmax(axis=1) == held.codes).mean())
+    1.0
+    """
+    rows = source if max_rows is None else source.subsample(max_rows, derive_seed(seed, "held out"))
+    codes = rows.codes(learner.classes)
+    counts = np.bincount(codes)
+    if counts[counts > 0].min() < n_folds:
+        rarest = learner.classes[np.flatnonzero(counts == counts[counts > 0].min())[0]]
+        raise InputError(
+            f"class {str(rarest)!r} has {counts[counts > 0].min()} rows in the source, fewer than {n_folds}: its "
+            "proportion cannot be estimated; merge it with another class or leave it out"
+        )
+    logits = np.empty((len(codes), len(learner.classes)))
+    weights = rows.uneven_weights if learner.takes_weights else None
+    folds = StratifiedKFold(n_folds, shuffle=True, random_state=derive_seed(seed, "folds"))
+    models = []
+    for fit, held in folds.split(codes, codes):
+        model = learner.fit(take_rows(rows.samples, fit), codes[fit], None if weights is None else weights[fit])
+        logits[held] = model.logits(take_rows(rows.samples, held))
+        models.append(model)
+    return HeldOut(logits, codes, tuple(models))

@@ -1,0 +1,98 @@
+"""A few labels of the target, added to the source."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftfit.domains import DomainSequence
+from driftfit.errors import InputError
+from driftfit.learners import Learner
+from driftfit.methods.adaptation import Adaptation, OnStep
+from driftfit.methods.alignment import dense_matrix, record_of
+from driftfit.paths import Workspace
+from driftfit.seeds import derive_seed
+
+__all__ = ["LabelledTraining"]
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledTraining:
+    """A new model on the source and some labelled rows of the target: the one method that is given such labels.
+
+    Parameters
+    ----------
+    samples : array of shape (n, d)
+        Rows of the target.
+    codes : int array
+        Their labels, as numbers of the learner's classes.
+    share : float, optional
+        Part of the whole weight that the labelled rows get, for classifiers that take weights; by default every row of
+        source and target counts the same.
+    n_folds : int
+        Parts that are held out in turn by `held_out_codes`.
+    seed : int
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from driftfit.domains import Domain
+    >>> from driftfit.learners import as_learner
+    >>> old, y = np.arange(20.0)[:, None], np.repeat([0, 1], 10)
+    >>> learner = as_learner(LogisticRegression(), np.array([0, 1])).fit(old, y)
+    >>> path = DomainSequence([Domain(old, y), Domain(old + 100.0)])
+    >>> found = LabelledTraining(old[::4] + 100.0, y[::4], share=0.99).adapt(learner, path).learner
+    >>> float((found.logits(old + 100.0).argmax(axis=1) == y).mean()) > 0.8
+    True
+    """
+
+    samples: NDArray[np.float64]
+    codes: NDArray[np.int64]
+    share: float | None = None
+    n_folds: int = 5
+    seed: int = 0
+    on_matrices = True
+
+    def __post_init__(self) -> None:
+        if len(self.samples) != len(self.codes) or len(self.codes) == 0:
+            raise InputError(f"{len(self.samples)} rows need as many labels, at least one; got {len(self.codes)}")
+        if self.share is not None and not 0.0 < self.share < 1.0:
+            raise InputError(f"share must lie between 0 and 1, got {self.share!r}")
+
+    def adapt(
+        self,
+        learner: Learner,
+        sequence: DomainSequence,
+        on_step: OnStep | None = None,
+        workspace: Workspace | None = None,
+    ) -> Adaptation:
+        started = time.perf_counter()
+        student = self._trained(learner, sequence, np.arange(len(self.codes)))
+        record = record_of(learner, student, sequence, started, on_step)
+        return Adaptation(student, (record,))
+
+    def held_out_codes(self, learner: Learner, sequence: DomainSequence) -> NDArray[np.int64]:
+        """What models that were not trained on a labelled row say about it: how well the labels teach."""
+        n = len(self.codes)
+        part = np.random.default_rng(derive_seed(self.seed, "labels")).permutation(n) % min(self.n_folds, n)
+        found = np.full(n, -1, dtype=np.int64)
+        for number in np.unique(part):
+            held = part == number
+            fit = np.flatnonzero(~held)
+            model = self._trained(learner, sequence, fit) if len(fit) else learner
+            found[held] = model.logits(self.samples[held]).argmax(axis=1)
+        return found
+
+    def _trained(self, learner: Learner, sequence: DomainSequence, rows: NDArray[np.int64]) -> Learner:
+        source = sequence.source
+        samples = np.concatenate([dense_matrix(source), self.samples[rows]])
+        codes = np.concatenate([source.codes(learner.classes), self.codes[rows]])
+        if self.share is None and source.uneven_weights is None:
+            return learner.fit(samples, codes)
+        share = len(rows) / len(codes) if self.share is None else self.share
+        own = np.full(len(source), 1.0 / len(source)) if source.weights is None else source.weights
+        weights = np.concatenate([(1.0 - share) * own, np.full(len(rows), share / len(rows))])
+        return learner.fit(samples, codes, weights)

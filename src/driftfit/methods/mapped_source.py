@@ -1,0 +1,52 @@
+"""The source mapped to the target: each labelled row goes where the plan sends it, and a new model learns there."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from driftfit.domains import DomainSequence
+from driftfit.learners import Learner
+from driftfit.methods.adaptation import Adaptation, OnStep
+from driftfit.methods.alignment import dense_matrix, record_of
+from driftfit.paths import Transport, Workspace
+
+__all__ = ["MappedSource"]
+
+
+@dataclass(frozen=True)
+class MappedSource:
+    """A new model on the source's labels at the barycentres of the target rows that one plan sends each row to.
+
+    Courty et al. 2017. Given windows between source and target are passed over: a chain of plans adds their errors.
+
+    Parameters
+    ----------
+    transport : Transport
+    """
+
+    transport: Transport = field(default_factory=Transport)
+    on_matrices = True
+
+    def adapt(
+        self,
+        learner: Learner,
+        sequence: DomainSequence,
+        on_step: OnStep | None = None,
+        workspace: Workspace | None = None,
+    ) -> Adaptation:
+        started = time.perf_counter()
+        coupled = (workspace or Workspace()).coupled(sequence.masked().ends(), self.transport)
+        plan, (source, target) = coupled.plans[0], (coupled.samples.source, coupled.samples.target)
+        rows = dense_matrix(target)
+        mass = np.asarray(np.bincount(plan.rows, plan.mass, minlength=len(source)), dtype=np.float64)
+        images = np.zeros((len(source), rows.shape[1]))
+        np.add.at(images, plan.rows, plan.mass[:, None] * rows[plan.cols])
+        kept = np.flatnonzero(mass > 0)
+        codes = source.codes(learner.classes)[kept]
+        weights = mass[kept] if learner.takes_weights and source.uneven_weights is not None else None
+        student = learner.fit(images[kept] / mass[kept, None], codes, weights)
+        record = record_of(learner, student, sequence, started, on_step)
+        return Adaptation(student, (record,), (plan,))

@@ -1,0 +1,65 @@
+"""Correction of class proportions: the source model, told how frequent each class is in the target."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from driftfit.domains import DomainSequence
+from driftfit.errors import InputError
+from driftfit.learners import Learner
+from driftfit.learners.scikit import ScikitLearner
+from driftfit.methods.adaptation import Adaptation, OnStep
+from driftfit.methods.alignment import record_of
+from driftfit.methods.class_proportions import ByLikelihood, ProportionEstimator
+from driftfit.methods.held_out import held_out
+from driftfit.methods.rescaled_classifier import RescaledClassifier
+from driftfit.paths import Workspace
+
+__all__ = ["ProportionCorrection"]
+
+
+@dataclass(frozen=True)
+class ProportionCorrection:
+    """The source model with its probabilities multiplied by the ratio of new to old class proportions.
+
+    Right where the classes look as they did and only their shares moved. The probabilities are calibrated first, on
+    source rows that were held out. The estimate itself is in ``Adaptation.choice``.
+
+    Parameters
+    ----------
+    estimator : ProportionEstimator
+        `ByLikelihood`, `ByConfusion` or `GivenProportions`.
+    n_folds : int
+        Parts of the source that are held out in turn.
+    seed : int
+    """
+
+    estimator: ProportionEstimator = field(default_factory=ByLikelihood)
+    n_folds: int = 3
+    seed: int = 0
+
+    def adapt(
+        self,
+        learner: Learner,
+        sequence: DomainSequence,
+        on_step: OnStep | None = None,
+        workspace: Workspace | None = None,
+    ) -> Adaptation:
+        started = time.perf_counter()
+        if not isinstance(learner, ScikitLearner):
+            raise InputError(
+                f"{type(learner.estimator).__name__} is no scikit-learn classifier; proportions can be corrected "
+                "behind one of these only"
+            )
+        held = held_out(learner, sequence.source, self.n_folds, self.seed)
+        found = self.estimator.estimate(held, held.elsewhere(sequence.target.samples))
+        calibration = held.calibration()
+        head = learner.head()
+        offsets = np.asarray(calibration.offsets) + found.log_ratio
+        model = RescaledClassifier.of(head.estimator, calibration.scale, offsets)
+        student = learner.with_head(replace(head, estimator=model))
+        record = record_of(learner, student, sequence, started, on_step)
+        return Adaptation(student, (record,), choice=found)

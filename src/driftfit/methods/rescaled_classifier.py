@@ -1,0 +1,67 @@
+"""A classifier whose log-probabilities are scaled and shifted: calibrated, or corrected for other class proportions."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+
+from driftfit.learners import as_learner
+from driftfit.learners.scikit import fit_weighted
+
+__all__ = ["RescaledClassifier"]
+
+
+class RescaledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Class probabilities ``softmax(scale * log p + offsets)`` of a trained classifier.
+
+    Parameters
+    ----------
+    estimator : classifier
+    scale : float
+        One over the temperature; below 1 for a classifier that is too sure of itself.
+    offsets : array of one number for each class
+        In the order of ``classes_``; the logarithm of the ratio of new to old proportions, for instance.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> model = LogisticRegression().fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    >>> rare = RescaledClassifier.of(model, 1.0, np.log([0.9, 0.1]) - np.log([0.5, 0.5]))
+    >>> model.predict([[1.6]]).tolist(), rare.predict([[1.6]]).tolist()
+    ([1], [0])
+    """
+
+    def __init__(self, estimator: Any = None, scale: float = 1.0, offsets: Any = None) -> None:
+        self.estimator = estimator
+        self.scale = scale
+        self.offsets = offsets
+
+    @classmethod
+    def of(cls, model: Any, scale: float, offsets: NDArray[np.float64]) -> RescaledClassifier:
+        """Around a trained classifier."""
+        return cls(model, float(scale), np.asarray(offsets, dtype=np.float64))._wrapped(model)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train the classifier inside anew; scale and offsets stay."""
+        return self._wrapped(fit_weighted(clone(self.estimator), X, y, sample_weight))
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Rescaled probabilities, one column for each of ``classes_``."""
+        logits = as_learner(self.estimator_, self.classes_).logits(X)
+        offsets = 0.0 if self.offsets is None else np.asarray(self.offsets)
+        return np.asarray(softmax(self.scale * logits + offsets, axis=1))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of largest rescaled probability."""
+        return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+    def _wrapped(self, model: Any) -> Self:
+        self.estimator_ = model
+        self.classes_ = np.asarray(model.classes_)
+        if hasattr(model, "n_features_in_"):
+            self.n_features_in_ = model.n_features_in_
+        return self

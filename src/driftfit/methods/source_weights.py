@@ -1,0 +1,77 @@
+"""The source with other weights: rows that look like the target count more."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from driftfit.domains import DomainSequence
+from driftfit.errors import InputError
+from driftfit.learners import Learner
+from driftfit.methods.adaptation import Adaptation, OnStep
+from driftfit.methods.alignment import dense_matrix, record_of
+from driftfit.paths import Workspace
+
+__all__ = ["ImportanceWeights", "importance_weights"]
+
+
+@dataclass(frozen=True)
+class ImportanceWeights:
+    """A new model on the source, each row weighted by how much likelier the target makes it.
+
+    Parameters
+    ----------
+    most : float
+        No row counts for more than this many average ones.
+    """
+
+    most: float = 10.0
+    on_matrices = True
+
+    def adapt(
+        self,
+        learner: Learner,
+        sequence: DomainSequence,
+        on_step: OnStep | None = None,
+        workspace: Workspace | None = None,
+    ) -> Adaptation:
+        started = time.perf_counter()
+        source = sequence.source
+        if not learner.takes_weights:
+            raise InputError(
+                f"{type(learner.head().estimator).__name__} takes no sample weights; choose a classifier whose fit "
+                "has sample_weight, or another method"
+            )
+        weights = importance_weights(dense_matrix(source), dense_matrix(sequence.target), self.most)
+        if source.weights is not None:
+            weights = weights * source.weights
+        student = learner.fit(source.samples, source.codes(learner.classes), weights)
+        record = record_of(learner, student, sequence, started, on_step)
+        return Adaptation(student, (record,))
+
+
+def importance_weights(
+    source: NDArray[np.float64], target: NDArray[np.float64], most: float = 10.0
+) -> NDArray[np.float64]:
+    """Weights of mean 1 for source rows, from a logistic regression between the rows of source and target.
+
+    Examples
+    --------
+    >>> source = np.repeat([[0.0], [1.0]], 50, axis=0)
+    >>> weights = importance_weights(source, np.ones((100, 1)))
+    >>> bool(weights[0] < 0.5 < 1.5 < weights[-1])
+    True
+    """
+    rows = np.concatenate([source, target])
+    side = np.repeat([0, 1], [len(source), len(target)])
+    model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)).fit(rows, side)
+    # The odds of the target; how many rows each side has drops out with the mean.
+    odds = np.exp(np.clip(model.decision_function(source), -30.0, 30.0))
+    capped = np.minimum(odds / odds.mean(), most)
+    return np.asarray(capped / capped.mean())

@@ -1,0 +1,138 @@
+"""Plans between neighbouring domains, and the labels they carry from the source to the target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftfit.domains import Domain, DomainSequence, LabelledDomain, take_rows
+from driftfit.errors import InputError
+from driftfit.seeds import derive_seed
+from driftfit.transport import Plan, Problem, Solver, SquaredEuclidean, solve
+from driftfit.transport.cutoffs import Cutoff
+
+__all__ = ["Coupled", "Transport", "carry_labels"]
+
+# Entries of a plan whose displacements are formed at a time.
+_BLOCK = 65_536
+
+
+@dataclass(frozen=True, eq=False)
+class Coupled:
+    """Domains and the plans between neighbours; made once, whatever the number of generated domains.
+
+    Attributes
+    ----------
+    domains : DomainSequence
+        Whole.
+    samples : DomainSequence
+        What the plans couple: the domains, or a sample of each.
+    plans : tuple of Plan
+    shifts : tuple of float
+        Root mean square distance that each plan moves its mass.
+    """
+
+    domains: DomainSequence
+    samples: DomainSequence
+    plans: tuple[Plan, ...]
+    shifts: tuple[float, ...]
+
+    def carried(self, classes: NDArray[Any] | None = None) -> NDArray[np.float64]:
+        """Share of each source class that the plans carry to each coupled sample of the target."""
+        return carry_labels(self.samples.source, self.plans, classes)
+
+
+@dataclass(frozen=True)
+class Transport:
+    """How neighbouring domains are coupled.
+
+    Parameters
+    ----------
+    solver : Solver, optional
+        Such as ``Sinkhorn(epsilon=0.05)``; exact by default.
+    cost : Cost or callable, optional
+        Squared Euclidean by default.
+    cutoffs : sequence of Cutoff
+        Applied to every plan in turn, such as ``(SmallValueCutoff(),)`` after Sinkhorn.
+    max_samples : int, optional
+        Plans are made between at most so many samples of each domain; generated domains then
+        have as many, while real domains stay whole.
+    seed : int
+        Draws these samples.
+    certified : bool
+        Prove a bound on the cost of each plan, which is a pass over all pairs.
+
+    Examples
+    --------
+    >>> sequence = DomainSequence([Domain([[0.0], [1.0]], [0, 1]), Domain([[5.0], [4.0]])])
+    >>> coupled = Transport().couple(sequence)
+    >>> coupled.plans[0].cols.tolist(), coupled.shifts, coupled.carried().tolist()
+    ([1, 0], (4.0,), [[0.0, 1.0], [1.0, 0.0]])
+    """
+
+    solver: Solver | None = None
+    cost: Any = None
+    cutoffs: tuple[Cutoff, ...] = ()
+    max_samples: int | None = None
+    seed: int = 0
+    certified: bool = True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "cutoffs", tuple(self.cutoffs))
+        if self.max_samples is not None and self.max_samples < 2:
+            raise InputError(f"max_samples must be at least 2, or None for all, got {self.max_samples!r}")
+
+    def couple(self, sequence: DomainSequence) -> Coupled:
+        """Make the plans. Only the source's labels are looked at, and only by a cutoff that asks for them."""
+        samples = sequence.each(self.sampled)
+        shares = samples.source.one_hot()
+        plans, shifts = [], []
+        for before, after in pairwise(samples):
+            problem = Problem.of(before.matrix(), after.matrix(), before.weights, after.weights, self.cost)
+            plan = solve(problem, self.solver, certified=self.certified)
+            for cutoff in self.cutoffs:
+                plan = cutoff.apply(plan, shares)
+            shares = plan.carry(shares)
+            plans.append(plan)
+            shifts.append(self._displacement(before, after, plan))
+        return Coupled(sequence, samples, tuple(plans), tuple(shifts))
+
+    def sampled(self, domain: Domain) -> Domain:
+        """What the plans couple of a domain."""
+        return domain.subsample(self.max_samples, derive_seed(self.seed, "transport", domain.name))
+
+    def _displacement(self, before: Domain, after: Domain, plan: Plan) -> float:
+        """Root mean square distance that the plan moves mass, whatever cost it was made for."""
+        if self.cost is None or isinstance(self.cost, SquaredEuclidean):
+            return float(np.sqrt(max(plan.cost, 0.0)))
+        squared = 0.0
+        x0, x1 = before.matrix(), after.matrix()
+        for start in range(0, len(plan), _BLOCK):
+            part = slice(start, start + _BLOCK)
+            difference = take_rows(x0, plan.rows[part]) - take_rows(x1, plan.cols[part])
+            squares = difference.multiply(difference) if hasattr(difference, "tocsr") else difference**2
+            squared += float(plan.mass[part] @ np.asarray(squares.sum(axis=1), dtype=np.float64).ravel())
+        return float(np.sqrt(squared))
+
+
+def carry_labels(
+    source: LabelledDomain, plans: Sequence[Plan], classes: NDArray[Any] | None = None
+) -> NDArray[np.float64]:
+    """Share of each source class that a chain of plans carries to each row of its last domain, of shape (n, K).
+
+    A row that lost all of its mass to a cutoff has zeros. ``classes`` are those of the
+    source, sorted, unless a model knows more of them.
+
+    >>> source, target = LabelledDomain([[0.0], [5.0]], ["a", "b"]), Domain([[6.0], [1.0]])
+    >>> carry_labels(source, Transport().couple(DomainSequence([source, target])).plans).tolist()
+    [[0.0, 1.0], [1.0, 0.0]]
+    """
+    shares = source.one_hot(classes)
+    for plan in plans:
+        shares = plan.carry(shares)
+    return shares

@@ -1,0 +1,350 @@
+"""Exact assignment of two equally large clouds: an auction over short lists, then shortest paths.
+
+The auction (Bertsekas, epsilon scaling) brings prices near the optimum; what it leaves is
+repaired exactly by shortest augmenting paths. Both see the costs only through a
+`CostProvider`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftfit.transport.problem.cost_table import row_parts
+from driftfit.transport.problem.near_table import NearTable, SampleTree
+from driftfit.transport.problem.quantised import NO_CODES
+from driftfit.transport.problem.squared_distances import SquaredDistances
+from driftfit.transport.solvers.candidate_lists import CandidateLists, CostProvider, StoredCosts, TreeCosts
+from driftfit.transport.solvers.shares import Shares
+
+__all__ = ["AuctionState", "TiesError", "assign", "auction", "finish", "list_minima"]
+
+Float = NDArray[np.float64]
+Index = NDArray[np.int64]
+Progress = Callable[[str, float], None]
+
+# The first epsilon is this share of the costs' spread; each later one is smaller by the factor.
+_FIRST_EPSILON = 0.25
+_FACTOR = 5.0
+# The share of all weight that may be left by a phase but the last, and by every phase of a rough auction.
+_LEAVE, _ROUGH_LEAVE = 1e-3, 3e-3
+# Bids between two looks at the clock and at Ctrl-C.
+_SLICE = 100_000
+# Rows are scanned some 7 times, in a rough auction too; where it takes this many, prices creep up among ties.
+_SCANS_PER_ROW, _ROUGH_SCANS_PER_ROW, _NEAR_SCANS_PER_ROW = 25, 40, 60
+# Rows that are listed without a second core.
+_FEW_ROWS = 64
+# Samples from which it pays to assign the means of small boxes first.
+_COARSE_FROM = 600
+# Costs of so few different values are mass ties from the beginning.
+_FEW_VALUES = 16
+# Where most costs lie within this share of the spread, one epsilon does not serve all samples.
+_UNEVEN = 0.05
+# Rows from which prices to begin with and the costs' spread are learnt, and columns, about, for the spread.
+_SAMPLED_ROWS, _SAMPLED_COLUMNS = 64, 1000
+# Entries of lists looked at together.
+_LIST_ENTRIES = 2**20
+
+
+class TiesError(Exception):
+    """The auction made far more bids than it should: mass ties, better left to the simplex.
+
+    ``prices`` are those it had reached, less the provider's offset.
+    """
+
+    def __init__(self, prices: Float) -> None:
+        super().__init__()
+        self.prices = prices
+
+
+@dataclass(eq=False)
+class AuctionState:
+    """Prices, pairs and lists of a run; prices only rise.
+
+    ``owner`` and ``partner`` are the pairs of an assignment; while rows bid, ``shares`` says who has what.
+    """
+
+    prices: Float
+    owner: NDArray[np.int32]
+    partner: NDArray[np.int32]
+    lists: CandidateLists
+    u: Float = field(default_factory=lambda: np.zeros(0))
+    bids: int = 0
+    scans: int = 0
+    shares: Shares | None = None
+
+    @classmethod
+    def fresh(cls, provider: CostProvider, weights: tuple[Float, Float] | None = None) -> AuctionState:
+        """Nothing is placed yet; an assignment problem where no weights are given."""
+        n, m = provider.shape
+        # Every column begins as attractive as any: one far sample starts no war of bids over all others.
+        prices = provider.offset - sampled_costs(provider).min(axis=0)
+        shares = Shares.of(*((np.ones(n), np.ones(m)) if weights is None else weights), prices)
+        return cls(prices, *shares.owners(), CandidateLists.empty(n, m, provider.capacity), shares=shares)
+
+    def begin(self, prices: Float) -> None:
+        """Other prices, while nothing is placed."""
+        self.prices[:] = prices
+        if self.shares is not None:
+            self.shares.begin(prices)
+
+    def settle(self) -> None:
+        """In an assignment problem: who has whom, from the shares."""
+        if self.shares is not None:
+            self.owner, self.partner = self.shares.owners()
+
+    def relist(self, provider: CostProvider, rows: Index) -> None:
+        self.scans += len(rows)
+        provider.k_best(rows, self.prices, self.lists)
+
+
+def assign(provider: CostProvider, *, progress: Progress | None = None, budget: float = np.inf) -> AuctionState:
+    """Solve the assignment problem of a provider exactly.
+
+    Raises `TiesError` when the auction needs more than ``budget`` bids.
+    """
+    state = AuctionState.fresh(provider)
+    auction(provider, state, progress=progress, budget=budget)
+    state.settle()
+    finish(provider, state, progress, budget=budget)
+    # The paths raised some prices far above those that lists were made at. Whoever goes on from here, to
+    # refine the costs, needs bounds that reach beyond the row's own best.
+    reach = state.lists.tau - state.u
+    state.relist(provider, np.flatnonzero(reach < 0.5 * np.median(reach)))
+    return state
+
+
+def auction(
+    provider: CostProvider,
+    state: AuctionState,
+    *,
+    tolerance: float = 0.0,
+    progress: Progress | None = None,
+    budget: float = np.inf,
+) -> None:
+    """Raise prices, and find pairs, that are nearly optimal.
+
+    The last epsilon is ``tolerance`` times the spread of the costs, or so small that little
+    is left for the exact finish.
+    """
+    n, _ = provider.shape
+    if budget < np.inf and len(np.unique(sampled_costs(provider)[:8])) <= _FEW_VALUES:
+        # The least costs of a few rows say nothing where all of them are tied.
+        raise TiesError(np.zeros(len(state.prices)))
+    spread, common = cost_spread(provider)
+    if budget < np.inf and common < _UNEVEN * spread:
+        raise TiesError(state.prices - provider.offset)
+    if spread > 0:
+        last = spread * max(tolerance, 0.1 / n)
+        eps, fresh = spread * _FIRST_EPSILON, state.prices.copy()
+        near = _coarse_prices(provider, state, eps) if isinstance(provider, TreeCosts) else 0.0
+        state.relist(provider, np.arange(n))
+        if near and isinstance(provider, TreeCosts) and not provider.pays:
+            state.begin(fresh)
+            near = 0.0
+            provider.forget_prices()
+            state.relist(provider, np.arange(n))
+        eps = near or eps
+        while True:
+            # Behind the last phase there is only the finish, to which they would be its longest searches.
+            share = 0.0 if tolerance == 0 and eps <= last else _ROUGH_LEAVE if tolerance > 0 else _LEAVE
+            scans = _ROUGH_SCANS_PER_ROW if tolerance > 0 else _SCANS_PER_ROW
+            if near and isinstance(provider, TreeCosts) and provider.pays:
+                # Searches in a tree are as quick for a few rows as for many.
+                share, scans = 0.0, _NEAR_SCANS_PER_ROW
+            if tolerance == 0 and eps <= last:
+                # Many bids are to come; and hardly a search of the finish asks for more than today's lists hold.
+                state.relist(provider, np.arange(n))
+            if state.shares is not None and not state.shares.whole:
+                # The last crumbs of a weight are fought for as hard as whole ones.
+                share = _ROUGH_LEAVE
+            run_phase(provider, state, eps, leave=share, budget=budget, scans=scans)
+            if progress is not None:
+                progress("auction", min(1.0, np.log(spread * _FIRST_EPSILON / eps) / np.log(_FIRST_EPSILON * n * 10)))
+            if eps <= last:
+                break
+            eps = max(eps / _FACTOR, last)
+
+
+def _coarse_prices(provider: TreeCosts, state: AuctionState, eps: float) -> float:
+    """Begin with the prices between the means of small boxes; the epsilon to go on with, 0 where nothing is known.
+
+    Boxes have the weight of their samples. They are coupled in the same way, boxes of boxes first.
+    """
+    table = provider.table
+    if min(table.shape) < _COARSE_FROM or state.shares is None:
+        return 0.0
+    weights, whole = (state.shares.free, state.shares.mass[: table.shape[1]]), state.shares.whole
+    (first, within0, mass0), (second, within1, mass1) = (
+        tree.means(side) for tree, side in zip((table.rows, table.columns), weights, strict=True)
+    )
+    coarse = TreeCosts(NearTable(SquaredDistances(first, second, 0.0, 0.0, True)))
+    found = AuctionState.fresh(coarse, None if whole else (mass0, mass1))
+    auction(coarse, found)
+    u = list_minima(found)[0]
+    state.begin(-SampleTree(first).nearest(table.second, -u, 1)[2])
+    return min(eps, within0 + within1)
+
+
+def sampled_costs(provider: CostProvider) -> Float:
+    """All costs of some rows."""
+    n, _ = provider.shape
+    rows = np.unique(np.linspace(0, n - 1, min(n, _SAMPLED_ROWS)).astype(np.int64))
+    return np.asarray(provider.sample(rows) + provider.offset)
+
+
+def cost_spread(provider: CostProvider) -> tuple[float, float]:
+    """How far costs lie apart at the prices to begin with: their standard deviation, a few far ones left out.
+
+    And how far common ones do: much less where samples are of very different scale. Both are zero where that is
+    rounding: costs are then a term for each row and one for each column, and there is nothing to fight for.
+    """
+    sample = sampled_costs(provider)
+    sample = sample[:, :: max(1, sample.shape[1] // _SAMPLED_COLUMNS)]
+    unit = np.finfo(provider.sample(np.zeros(1, np.int64)).dtype).eps
+    rounding = 32.0 * float(unit * np.quantile(np.abs(sample), 0.98))
+    sample = sample - sample.min(axis=0)
+    low, middle, high = np.quantile(sample, [0.02, 0.5, 0.98])
+    spread = float(np.sqrt(np.mean(np.clip(sample, low, high).var(axis=1))))
+    return (spread, float(middle - low)) if spread > rounding else (0.0, 0.0)
+
+
+def run_phase(
+    provider: CostProvider,
+    state: AuctionState,
+    eps: float,
+    *,
+    leave: float = 0.0,
+    budget: float = np.inf,
+    scans: int = _SCANS_PER_ROW,
+) -> None:
+    """One auction at a fixed epsilon, from the pairs that are still good enough.
+
+    The last few rows cost many small scans: the next phase, or the simplex, takes ``leave`` of all weight along.
+    """
+    from driftfit.transport.kernels.auction_loops import bid_and_list, release  # numba is slow to import
+
+    n, lists, shares = len(state.partner), state.lists, state.shares
+    if shares is None:
+        raise ValueError("an auction needs a state that AuctionState.fresh made")
+    queue, parked = np.zeros(n, np.int32), np.zeros(n, np.int32)
+    shares.leave(leave)
+    read = *lists.arrays, state.prices
+    counts = np.array([0, release(*read, shares.arrays, eps, queue), 0, 0, 0], np.int64)
+    # A few lists are made faster than the way to the provider and back takes.
+    kept: tuple[Any, float, Any, int] = np.zeros((0, 0), np.float32), 1.0, NO_CODES.arrays, 0
+    if isinstance(provider, StoredCosts):
+        kept = provider.matrix, provider.factor, provider.quantised.arrays, _FEW_ROWS
+    while isinstance(provider, TreeCosts) and provider.pays and counts[1]:
+        before = provider.searches
+        provider.bid(queue, counts, (*read, shares.arrays), eps)
+        state.scans += provider.searches - before
+        _check(provider, state, counts, budget, scans)
+    while True:
+        while bid_and_list(*kept, lists.wanted, queue, counts, parked, *read, shares.arrays, eps, _SLICE):
+            _check(provider, state, counts, budget, np.inf)
+        state.scans += int(counts[4])
+        counts[4] = 0
+        if counts[2] == 0:
+            break
+        _check(provider, state, counts, budget, scans)
+        rows = parked[: counts[2]].astype(np.int64)
+        state.relist(provider, rows)
+        queue[: len(rows)] = rows
+        counts[:3] = 0, len(rows), 0
+    state.bids += int(counts[3])
+
+
+def _check(provider: CostProvider, state: AuctionState, counts: Index, budget: float, scans: float) -> None:
+    """Room for more shares; end a run that takes far more bids or scans than it should."""
+    if state.shares is not None and state.shares.full:
+        state.shares.grow()
+    many = state.bids + counts[3] > budget or state.scans > scans * len(state.partner)
+    if budget < np.inf and many:
+        raise TiesError(state.prices - provider.offset)
+
+
+def finish(
+    provider: CostProvider, state: AuctionState, progress: Progress | None = None, *, budget: float = np.inf
+) -> None:
+    """Make the assignment exact: keep the tight pairs, match the other rows by shortest paths."""
+    from driftfit.transport.kernels.auction_loops import FINISHED, NEEDS_ROW, shortest_paths  # numba is slow to import
+
+    n, m = provider.shape
+    lists = state.lists
+    _row_minima(provider, state)
+    free = _release_slack(state)
+    heap, place, key = np.zeros(n + m, np.int32), np.full(n + m, -1, np.int32), np.full(n + m, np.inf)
+    pred, touched = np.zeros(m, np.int32), np.zeros(m, np.int32)
+    rows, depth, best = np.zeros(n, np.int32), np.zeros(n), np.full(1, np.inf)
+    wide_slot, wide = np.full(n, -1, np.int32), np.zeros((0, m))
+    counts = np.zeros(6, np.int64)
+    counts[4] = -1
+    fresh: set[int] = set()
+    widened: list[int] = []
+    while True:
+        searched = counts[0]
+        code = shortest_paths(
+            free, counts, heap, place, key, pred, touched, rows, depth, best, *lists.arrays, state.u,
+            state.prices, state.owner, state.partner, wide_slot, wide, 2000,
+        )  # fmt: skip
+        if counts[0] != searched:
+            fresh.clear()
+            wide_slot[widened] = -1
+            widened.clear()
+        if code == FINISHED:
+            return
+        if code != NEEDS_ROW:
+            if progress is not None:
+                progress("paths", counts[0] / max(len(free), 1))
+            continue
+        row = int(counts[4])
+        state.scans += 1
+        if state.scans > _SCANS_PER_ROW * n and budget < np.inf:
+            raise TiesError(state.prices - provider.offset)
+        if row not in fresh:
+            # The list was made at older, lower prices: a new one reaches further.
+            provider.k_best(np.array([row]), state.prices, lists)
+            fresh.add(row)
+        else:
+            if len(widened) == len(wide):
+                wide = np.concatenate([wide, np.empty((max(4, len(wide)), m))])
+            wide[len(widened)] = provider.dense(row)
+            wide_slot[row] = len(widened)
+            widened.append(row)
+
+
+def _row_minima(provider: CostProvider, state: AuctionState) -> None:
+    """``u``: each row's least cost + price, over lists that are lengthened where they may miss it."""
+    state.u, stale = list_minima(state)
+    if len(stale):
+        state.relist(provider, stale)
+        state.u, stale = list_minima(state)
+
+
+def list_minima(state: AuctionState) -> tuple[Float, Index]:
+    """Each row's least cost + price on its list, and the rows whose list may miss their best."""
+    lists = state.lists
+    u = np.empty(len(lists.tau))
+    for part in row_parts(lists.idx.shape, _LIST_ENTRIES):
+        values = lists.cost[part] + state.prices[lists.idx[part]]
+        values[np.arange(values.shape[1]) >= lists.length[part, None]] = np.inf
+        u[part] = values.min(axis=1)
+    return u, np.flatnonzero(u > lists.tau)
+
+
+def _release_slack(state: AuctionState) -> Index:
+    lists = state.lists
+    for part in row_parts(lists.idx.shape, _LIST_ENTRIES):
+        here = np.arange(lists.idx.shape[1]) < lists.length[part, None]
+        mine = here & (lists.idx[part] == state.partner[part, None])
+        tight = mine & (lists.cost[part] + state.prices[lists.idx[part]] <= state.u[part, None])
+        slack = ~tight.any(axis=1) & (state.partner[part] >= 0)
+        loose = np.arange(part.start, part.stop)[slack]
+        state.owner[state.partner[loose]] = -1
+        state.partner[loose] = -1
+    return np.flatnonzero(state.partner < 0).astype(np.int64)

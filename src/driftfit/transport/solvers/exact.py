@@ -1,0 +1,236 @@
+"""`Exact`: the optimal plan itself, by the method that is fastest for the problem."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftfit.errors import InputError
+from driftfit.transport.kernels import has_numba
+from driftfit.transport.kernels.arrays import vector
+from driftfit.transport.problem.cost_table import CostTable, HeldTable, mean_cost
+from driftfit.transport.problem.devices import bytes_on_device, fits_on_device, room_on_device
+from driftfit.transport.problem.float32_products import ProductTable
+from driftfit.transport.problem.near_table import NearTable
+from driftfit.transport.problem.problem import Problem, Solution
+from driftfit.transport.problem.reductions import among_carriers, collapse
+from driftfit.transport.problem.squared_distances import SquaredDistances
+from driftfit.transport.solvers.annealing import annealed_potentials, annealing
+from driftfit.transport.solvers.auction import AuctionState, TiesError, assign, auction
+from driftfit.transport.solvers.candidate_lists import BlockCosts, CostProvider, StoredCosts, TreeCosts
+from driftfit.transport.solvers.column_generation import CANDIDATES, Master, price_out, whole_units
+from driftfit.transport.solvers.linear_programme import LinearProgramme
+from driftfit.transport.solvers.matching import Matching
+from driftfit.transport.solvers.network_simplex import TransportTree
+from driftfit.transport.solvers.on_a_line import positions_on_a_line, second_potential_on_a_line
+from driftfit.transport.solvers.refined_costs import PrecisionError, product_provider, refine
+
+__all__ = ["SMALL_PAIRS", "Exact"]
+
+Float = NDArray[np.float64]
+Index = NDArray[np.int64]
+
+# Up to this many pairs the simplex takes them all at once.
+SMALL_PAIRS = 250 * 250
+# A run of the auction takes some 30 bids for each sample, a rough one between weights up to a hundred; mass ties take
+# thousands.
+_BIDS_PER_SAMPLE, _ROUGH_BIDS_PER_SAMPLE = 1000, 200
+# The rough auction stops at this share of the costs' spread, with few features at that one.
+_ROUGH, _NEAR_ROUGH = 1e-3, 6e-4
+# Samples from which a search in a tree is quicker than a pass over all of them.
+_NEAR_FROM = 5000
+# Pairs for which the simplex may take over when the auction meets ties.
+_RESCUE_PAIRS = 2 * 10**8
+# Entropic potentials to start from: in units of the mean cost, and sweeps at the last level.
+_EPSILON, _LAST_SWEEPS = 2e-4, 50
+
+
+@dataclass(frozen=True)
+class Exact:
+    """Optimal transport to machine precision.
+
+    Equal sizes and uniform weights make an assignment problem, solved by an auction over
+    short candidate lists and finished by shortest augmenting paths; other problems go to
+    the network simplex, over candidate pairs with pricing where they are large. The plan is
+    a vertex of the transport polytope: a permutation, or at most ``n + m - 1`` entries.
+
+    Parameters
+    ----------
+    max_iterations : int
+        Pivots after which the simplex gives up with an error.
+    memory : float
+        Bytes that a kept matrix of costs may take; beyond, costs are formed in blocks and
+        formed again when they are needed again. A byte for each pair may come to what is kept.
+    device : {"auto", "cpu", "cuda"}
+        ``"auto"`` takes the GPU for tensors that already live there and for clouds that
+        pay the way, and the processor otherwise; any torch device name is understood. Problems
+        whose costs do not fit there (12 bytes for each pair) are solved on the processor, with a warning.
+    progress : callable, optional
+        Called with the stage's name and the share of it that is done.
+
+    >>> from driftfit.transport import transport
+    >>> plan = transport([[0.0], [1.0]], [[1.5], [0.5]], solver=Exact())
+    >>> plan.cols.tolist(), plan.cost
+    ([1, 0], 0.25)
+    """
+
+    max_iterations: int = 1_000_000_000
+    memory: float = 2.0**31
+    device: str = "auto"
+    progress: Callable[[str, float], None] | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.max_iterations < 1:
+            raise InputError(f"max_iterations must be at least 1, got {self.max_iterations!r}")
+        if not self.memory >= 0:
+            raise InputError(f"memory must be a number of bytes >= 0, got {self.memory!r}")
+
+    def solve(self, problem: Problem) -> Solution:
+        if problem.on_device and not fits_on_device(problem):
+            n, m = problem.shape
+            warnings.warn(
+                f"the costs of {n:,} x {m:,} pairs take {bytes_on_device(problem) / 1e9:.1f} GB, and"
+                f" {room_on_device(problem) / 1e9:.1f} GB of the device may be used: they are formed on the processor,"
+                " which can take long; let fewer processes share the device, or take fewer samples",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+            problem = problem.to_host()
+        return among_carriers(problem, self._solve)
+
+    def _solve(self, problem: Problem) -> Solution:
+        """Solve a problem in which every sample carries weight."""
+        n, m = problem.shape
+        if problem.on_device or n * m <= SMALL_PAIRS:
+            return self._by_pricing(problem)
+        collapsed = collapse(problem)
+        if collapsed is not None:
+            return collapsed.spread(self._by_pricing(collapsed.problem))
+        line = positions_on_a_line(problem.x0, problem.x1) if problem.squared else None
+        if line is not None:
+            v = second_potential_on_a_line(problem, line)
+            plain = SquaredDistances(problem.x0, problem.x1, 0.0, 0.0, direct=True)
+            return self._by_pricing(problem, _moved(v, plain, problem.table(apart=True)))
+        if problem.uniform and has_numba():
+            return self._by_auction(problem)
+        return self._by_pricing(problem)
+
+    def _by_auction(self, problem: Problem) -> Solution:
+        """The optimal permutation; where ties make it a case for the simplex, that starts from the prices reached."""
+        n = problem.shape[0]
+        budget = _BIDS_PER_SAMPLE * n if n * n <= _RESCUE_PAIRS else np.inf
+        table = seen = problem.table(apart=True)
+        products = problem.products()
+        try:
+            if products is not None:
+                seen = products.table
+                with suppress(PrecisionError):
+                    found = assign(product_provider(products, self.memory), progress=self.progress, budget=budget)
+                    return _permutation(refine(products, found), seen)
+            seen = table = self._kept(table)
+            return _permutation(assign(self._provider(table), progress=self.progress, budget=budget), table)
+        except TiesError as left:
+            return self._by_pricing(problem, _moved(-left.prices, seen, table), table)
+
+    def _kept(self, table: CostTable) -> CostTable:
+        """The table with its costs kept, where they fit and forming them again would take longer than reading."""
+        n, m = table.shape
+        if 8.0 * n * m <= self.memory and not table.quick:
+            return HeldTable.of(table)
+        if table.quick and isinstance(table, SquaredDistances) and min(n, m) >= _NEAR_FROM:
+            return NearTable(table)
+        return table
+
+    def _priced(self, problem: Problem, table: CostTable) -> CostTable:
+        """Costs for pricing: a float32 product where that serves, else those of `_kept`."""
+        products = problem.products() if has_numba() and not isinstance(table, HeldTable) else None
+        if products is None:
+            return self._kept(table)
+        n, m = problem.shape
+        if 4.0 * n * m <= self.memory:
+            products.keep()
+        return ProductTable(products, self.memory)
+
+    def _provider(self, costs: CostTable) -> CostProvider:
+        """Costs for the auction: kept where they fit, formed again else."""
+        n, m = costs.shape
+        if isinstance(costs, HeldTable):
+            return StoredCosts(costs.matrix, np.zeros(m))
+        if isinstance(costs, NearTable):
+            return TreeCosts(costs)
+        return BlockCosts(costs.block, n, np.zeros(m), quick=costs.quick)
+
+    def _by_pricing(self, problem: Problem, v: Any = None, table: CostTable | None = None) -> Solution:
+        """A vertex of the transport polytope, by candidate pairs and pricing; all pairs where they are few.
+
+        ``v`` is an approximate potential of the second cloud for ``table``, where they are at hand.
+        """
+        n, m = problem.shape
+        if problem.on_device and table is None:
+            table = problem.held()
+        else:
+            table = self._priced(problem, problem.table(apart=True) if table is None else table)
+        if self.progress is not None:
+            self.progress("costs", 1.0)
+        weights = whole_units(problem.weights0, problem.weights1)
+        small = not problem.on_device and n * m <= SMALL_PAIRS
+        if v is None:
+            v = vector(table.home, m, 0.0) if small else self._start(problem, table)
+        rows, cols, mass, u = price_out(
+            table,
+            weights,
+            v,
+            self._master(problem, weights),
+            candidates=max(n, m) if small else CANDIDATES,
+            progress=self.progress,
+        )
+        return Solution(rows, cols, mass / weights[0].sum(), table.potential0(u))
+
+    def _master(self, problem: Problem, weights: tuple[Float, Float]) -> Master:
+        if problem.uniform and (problem.on_device or not has_numba()):
+            return Matching(problem.shape[0])
+        return TransportTree(*weights, self.max_iterations) if has_numba() else LinearProgramme(*weights)
+
+    def _start(self, problem: Problem, table: CostTable) -> Any:
+        """An approximate potential of the second cloud."""
+        if not problem.on_device and has_numba():
+            return self._rough_auction(problem, table)
+        levels = annealing(_EPSILON) * (mean_cost(table) or 1.0)
+        weights = problem.weights0, problem.weights1
+        return annealed_potentials(table, weights, levels, last_sweeps=_LAST_SWEEPS, progress=self.progress)[1]
+
+    def _rough_auction(self, problem: Problem, table: CostTable) -> Float:
+        """A potential of the second cloud, from a rough auction."""
+        provider, seen = self._seen(table)
+        state = AuctionState.fresh(provider, whole_units(problem.weights0, problem.weights1))
+        # Where the budget ends the run, whatever prices it reached are a start.
+        tolerance = _NEAR_ROUGH if isinstance(provider, TreeCosts) else _ROUGH
+        budget = _ROUGH_BIDS_PER_SAMPLE * max(problem.shape)
+        with suppress(TiesError):
+            auction(provider, state, tolerance=tolerance, progress=self.progress, budget=budget)
+        return _moved(provider.offset - state.prices, seen, table)
+
+    def _seen(self, table: CostTable) -> tuple[CostProvider, CostTable]:
+        """Costs for a rough auction, and the table whose potentials its prices are."""
+        if isinstance(table, ProductTable):
+            return product_provider(table.products, self.memory), table.products.table
+        return self._provider(table), table
+
+
+def _moved(v: Float, seen: CostTable, table: CostTable) -> Float:
+    """A second potential of one table as one of another: squared distances may be about other centres."""
+    whole = table.table if isinstance(table, HeldTable) else table
+    whole = whole.products.table if isinstance(whole, ProductTable) else whole
+    whole = whole.table if isinstance(whole, NearTable) else whole
+    return whole.moved(v, seen) if isinstance(whole, SquaredDistances) and isinstance(seen, SquaredDistances) else v
+
+
+def _permutation(state: AuctionState, table: CostTable) -> Solution:
+    n = len(state.partner)
+    return Solution(np.arange(n), state.partner.astype(np.int64), np.full(n, 1.0 / n), table.potential0(state.u))

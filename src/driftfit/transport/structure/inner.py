@@ -1,0 +1,247 @@
+"""The inside of two clouds: squared distances as inner products, and what a coupling makes of them.
+
+About their weighted mean, samples have ``D[i, j] = r[i] + r[j] - 2 x[i].x[j]`` with ``r = |x|^2``. For a plan ``T``
+the loss of Gromov and Wasserstein then depends on two things only: the cross moment ``M = X0' T X1`` and the mean
+of ``r0 r1`` under ``T``. Its gradient is, up to separable terms, a bilinear form of ``(x0, r0)`` and ``(x1, r1)``: a
+squared Euclidean transport problem in one dimension more. No product of two matrices of all distances is needed.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from driftfit.transport.kernels.arrays import as_double, beside, concatenated, is_tensor, to_numpy, vector
+from driftfit.transport.problem.costs import SquaredEuclidean
+from driftfit.transport.problem.problem import Problem, equal_weights
+from driftfit.transport.solvers.entries import monotone_entries
+
+__all__ = ["Cloud", "Clouds", "principal"]
+
+Float = NDArray[np.float64]
+
+# Sums of this module are right to this share of their largest term, with much to spare.
+_ROUNDING = 1e-11
+
+
+@dataclass(frozen=True, eq=False)
+class Cloud:
+    """Samples about their weighted mean, along their principal axes; ``radii`` are squared lengths."""
+
+    x: Any
+    radii: Any
+    weights: Any
+
+    @classmethod
+    def of(cls, x: Any, weights: Any) -> Cloud:
+        """Samples as they are, about their mean."""
+        w = beside(x, to_numpy(weights))
+        x = x - w @ x
+        return cls(x, (x**2).sum(1), w)
+
+    def scaled(self, factor: float) -> Cloud:
+        return Cloud(self.x * factor, self.radii * factor**2, self.weights)
+
+    def taken(self, rows: Any, components: int) -> Cloud:
+        """Some samples, equally weighted, in their leading components."""
+        return Cloud.of(self.x[beside(self.x, rows)][:, :components], np.full(len(rows), 1.0 / len(rows)))
+
+    @property
+    def mean_radius(self) -> float:
+        return float(self.weights @ self.radii)
+
+    @cached_property
+    def covariance(self) -> Any:
+        return self.x.T @ (self.weights[:, None] * self.x)
+
+    @cached_property
+    def spread(self) -> Any:
+        """Covariance of the samples with their squared lengths as one coordinate more."""
+        both = _with_column(self.x, self.radii - self.mean_radius)
+        return both.T @ (self.weights[:, None] * both)
+
+    @property
+    def mean_square_distance(self) -> float:
+        """The mean of the squares of all numbers of ``D``."""
+        square = float(self.weights @ self.radii**2)
+        return 2.0 * square + 2.0 * self.mean_radius**2 + 4.0 * float((self.covariance**2).sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Clouds:
+    """Two clouds in one unit, and the objective: ``alpha`` times the loss, ``1 - alpha`` times the transport cost.
+
+    Squared distances are in units of ``unit``, their mean inside the clouds, so that ``alpha`` means the
+    same for any scale of the features.
+    """
+
+    first: Cloud
+    second: Cloud
+    unit: float
+    alpha: float = 1.0
+    # Squared distance between the two means, which every plan pays.
+    apart: float = 0.0
+    # The samples are those given times a power of two.
+    exponent: int = 0
+
+    @classmethod
+    def of(cls, problem: Problem, alpha: float = 1.0) -> Clouds:
+        # Turning a cloud changes nothing inside it; costs between clouds need the same axes for both.
+        x0, gap0 = _about_mean(problem.x0, problem.weights0)
+        x1, gap1 = _about_mean(problem.x1, problem.weights1)
+        if alpha == 1.0:
+            x0, x1, apart = _turned(x0), _turned(x1), 0.0
+        else:
+            apart = float(((gap0 - gap1) ** 2).sum())
+            both = _turned(concatenated([x0, x1]))
+            x0, x1 = both[: len(x0)], both[len(x0) :]
+        first, second = Cloud.of(x0, problem.weights0), Cloud.of(x1, problem.weights1)
+        unit = first.mean_radius + second.mean_radius
+        factor = 1.0 / np.sqrt(unit) if unit > 0 else 1.0
+        return cls(
+            first.scaled(factor), second.scaled(factor), unit or 1.0, alpha, apart / (unit or 1.0), problem.exponent
+        )
+
+    def in_given_units(self, loss: float) -> float:
+        """A loss as one of the samples that were given; 0 or infinity out of the range of float64."""
+        with np.errstate(over="ignore", under="ignore"):
+            return float(np.ldexp(np.ldexp(loss * self.unit**2, 2 * self.exponent), 2 * self.exponent))
+
+    def sample(self, rows: Any, cols: Any, components: int) -> Clouds:
+        """A smaller version to search with."""
+        return Clouds(
+            self.first.taken(rows, components), self.second.taken(cols, components), self.unit, self.alpha, self.apart
+        )
+
+    def moment(self, rows: Any, cols: Any, mass: Any) -> Any:
+        """The cross moment of a sparse plan."""
+        rows, cols = beside(self.first.x, rows), beside(self.first.x, cols)
+        return self.first.x[rows].T @ (beside(self.first.x, mass)[:, None] * self.second.x[cols])
+
+    def linearised(self, moment: Any) -> tuple[Problem, float]:
+        """The transport problem whose cost is the gradient at a cross moment, and the deviation of that cost.
+
+        The gradient is the cost of the problem up to a factor and separable terms.
+        """
+        first, second, a = self.first, self.second, self.alpha
+        pull = 16.0 * a * moment
+        if a < 1.0:
+            pull = pull + 2.0 * (1.0 - a) * beside(first.x, np.eye(first.x.shape[1]))
+        radial = 2.0 * a**0.5
+        left = _with_column(first.x @ pull, radial * (first.radii - first.mean_radius))
+        right = _with_column(second.x, radial * (second.radii - second.mean_radius))
+        # Both sides in numbers of one size: distances lose fewer digits.
+        size0, size1 = float((left**2).mean()) ** 0.25, float((right**2).mean()) ** 0.25
+        balance = size1 / size0 if size0 > 0 and size1 > 0 else 1.0
+        left, right = left * balance, right / balance
+        w0, w1 = to_numpy(first.weights), to_numpy(second.weights)
+        uniform = len(w0) == len(w1) and equal_weights(w0) and equal_weights(w1)
+        problem = Problem(left, right, w0, w1, SquaredEuclidean(), uniform)
+        return problem, 2.0 * self._deviation(pull, radial)
+
+    def _deviation(self, pull: Any, radial: float) -> float:
+        """The deviation of the bilinear form over all pairs: of ``x0' pull x1`` plus ``radial^2`` times the radii."""
+        k0, k1 = pull.shape
+        form = vector(pull, (k0 + 1, k1 + 1), 0.0)
+        form[:k0, :k1] = pull
+        form[k0, k1] = radial**2
+        square = float(((form.T @ self.first.spread @ form) * self.second.spread).sum())
+        return math.sqrt(max(square, 0.0))
+
+    def loss(self, rows: Any, cols: Any, mass: Any, moment: Any = None) -> float:
+        """The mean squared difference of distances, in units of ``unit`` squared; 0 where rounding says less.
+
+        ``moment`` is that of the plan, where it is at hand.
+        """
+        first, second = self.first, self.second
+        moment = self.moment(rows, cols, mass) if moment is None else moment
+        r0, r1 = first.radii[beside(first.x, rows)], second.radii[beside(first.x, cols)]
+        together = float(beside(first.x, mass) @ (r0 * r1))
+        return max(self._loss(together, float((moment**2).sum())), 0.0)
+
+    def objective(self, rows: Any, cols: Any, mass: Any, moment: Any) -> float:
+        """What is minimised, of a plan and its moment."""
+        loss = self.loss(rows, cols, mass, moment)
+        if self.alpha == 1.0:
+            return loss
+        cost = self.first.mean_radius + self.second.mean_radius + self.apart - 2.0 * float(moment.diagonal().sum())
+        return self.alpha * loss + (1.0 - self.alpha) * max(cost, 0.0)
+
+    def least_loss(self) -> float:
+        """No plan has a smaller loss: the mean of ``r0 r1`` and the cross moment are both at most so large.
+
+        The first is largest when both radii are in order; the square of the second is at most the sum of products
+        of the ordered eigenvalues of the covariances, since ``M = C0^(1/2) K C1^(1/2)`` with a contraction ``K``.
+        """
+        first, second = self.first, self.second
+        values0, values1 = (
+            np.maximum(to_numpy(_eigenpairs(cloud.covariance)[0])[::-1], 0.0) for cloud in (first, second)
+        )
+        size = min(len(values0), len(values1))
+        radii = [to_numpy(values) for cloud in (first, second) for values in (cloud.radii, cloud.weights)]
+        least = self._loss(_largest_mean_product(*radii), float(values0[:size] @ values1[:size]))
+        own = first.mean_square_distance + second.mean_square_distance
+        return max(least - _ROUNDING * own, 0.0)
+
+    def _loss(self, together: float, moment_square: float) -> float:
+        first, second = self.first, self.second
+        own = first.mean_square_distance + second.mean_square_distance
+        return own - 4.0 * together - 4.0 * first.mean_radius * second.mean_radius - 8.0 * moment_square
+
+
+def _with_column(x: Any, column: Any) -> Any:
+    """A matrix with one column more."""
+    if is_tensor(x):
+        return concatenated([x.T, column[None]]).T.contiguous()
+    return np.column_stack([x, column])
+
+
+def principal(x: Any, weights: Any) -> Any:
+    """Samples about their weighted mean, along their own principal axes, those of largest variance first.
+
+    >>> principal(np.array([[0.0, 5.0], [0.0, 7.0]]), np.full(2, 0.5)).round(9).tolist()[0][1:]
+    [0.0]
+    """
+    return _turned(_about_mean(x, weights)[0])
+
+
+def _about_mean(x: Any, weights: Any) -> tuple[Any, Any]:
+    """Samples about their weighted mean, and that mean."""
+    x = as_double(x.toarray() if sp.issparse(x) else x)
+    mean = beside(x, weights) @ x
+    return x - mean, mean
+
+
+def _turned(x: Any) -> Any:
+    """The same distances in as few coordinates as samples or features, those of largest variance first."""
+    n, d = x.shape
+    if d <= n:
+        return x @ _flipped(_eigenpairs(x.T @ x)[1])
+    values, vectors = _eigenpairs(x @ x.T)
+    return _flipped(vectors * values.clip(min=0.0) ** 0.5)
+
+
+def _eigenpairs(matrix: Any) -> tuple[Any, Any]:
+    if not is_tensor(matrix):
+        return np.linalg.eigh(matrix)
+    import torch  # slow to import
+
+    values, vectors = torch.linalg.eigh(matrix)
+    return values, vectors
+
+
+def _flipped(columns: Any) -> Any:
+    return columns.flip(1) if is_tensor(columns) else np.ascontiguousarray(columns[:, ::-1])
+
+
+def _largest_mean_product(r0: Float, w0: Float, r1: Float, w1: Float) -> float:
+    """The largest mean of a product over all couplings of two weighted lists of numbers: both in order."""
+    order0, order1 = np.argsort(r0), np.argsort(r1)
+    rows, cols, mass = monotone_entries(w0[order0], w1[order1])
+    return float(mass @ (r0[order0][rows] * r1[order1][cols]))

@@ -1,0 +1,199 @@
+"""Global maps under which two clouds are compared: values, each fitted to a coupling or to each cloud by itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from driftfit.errors import InputError
+from driftfit.transport.kernels.arrays import as_double, beside, is_tensor
+from driftfit.transport.problem.problem import Problem, Solution
+from driftfit.transport.structure.inner import principal
+
+__all__ = ["Affine", "Map", "Orthogonal", "SameRank", "SameScale", "middle_ranks"]
+
+
+class Map(Protocol):
+    """Brings two clouds to one place. ``follows`` says whether a better coupling makes a better map."""
+
+    @property
+    def follows(self) -> bool: ...
+
+    def bring(self, problem: Problem, coupling: Solution | None) -> tuple[Any, Any]:
+        """Both clouds where they are compared."""
+
+
+@dataclass(frozen=True)
+class Orthogonal:
+    """A turn or reflection, by Procrustes: the one that brings coupled samples closest.
+
+    Each cloud is taken about its mean, in its own principal components.
+
+    Parameters
+    ----------
+    components : int
+        At most so many of them; small ones are noise that a turn would amplify.
+
+    >>> from driftfit.transport import Problem
+    >>> x = np.array([[0.0, 1.0], [0.0, -1.0], [3.0, 0.0]])
+    >>> each = np.arange(3)
+    >>> coupling = Solution(each, each, np.full(3, 1 / 3))
+    >>> x0, x1 = Orthogonal().bring(Problem.of(x, x[:, ::-1].copy()), coupling)
+    >>> bool(np.allclose(x0, x1))
+    True
+    """
+
+    components: int = 150
+
+    def __post_init__(self) -> None:
+        _check_components(self.components)
+
+    @property
+    def follows(self) -> bool:
+        return True
+
+    def bring(self, problem: Problem, coupling: Solution | None) -> tuple[Any, Any]:
+        x0, x1, moment = _moment(problem, coupling, self.components)
+        left, _, right = _svd(moment)
+        return x0 @ (left @ right), x1
+
+
+@dataclass(frozen=True)
+class Affine:
+    """Any linear map about the means, by ridge regression of coupled samples.
+
+    Parameters
+    ----------
+    ridge : float
+        Strength, in units of the mean variance of a component.
+    components : int
+        Principal components of each cloud, at most.
+    """
+
+    ridge: float = 0.1
+    components: int = 150
+
+    def __post_init__(self) -> None:
+        _check_components(self.components)
+        if not (np.isfinite(self.ridge) and self.ridge >= 0):
+            raise InputError(f"ridge must be a number >= 0, got {self.ridge!r}")
+
+    @property
+    def follows(self) -> bool:
+        return True
+
+    def bring(self, problem: Problem, coupling: Solution | None) -> tuple[Any, Any]:
+        x0, x1, moment = _moment(problem, coupling, self.components)
+        own = x0.T @ (beside(x0, problem.weights0)[:, None] * x0)
+        size = own.shape[0]
+        own = own + beside(x0, (self.ridge * float(own.diagonal().sum()) / size + 1e-300) * np.eye(size))
+        return x0 @ _solve(own, moment), x1
+
+
+@dataclass(frozen=True)
+class SameScale:
+    """Every feature by its own mean and deviation in its own cloud.
+
+    >>> from driftfit.transport import Problem
+    >>> x0, x1 = SameScale().bring(Problem.of([[0.0], [2.0]], [[10.0], [30.0]]), None)
+    >>> x0.ravel().tolist(), x1.ravel().tolist()
+    ([-1.0, 1.0], [-1.0, 1.0])
+    """
+
+    @property
+    def follows(self) -> bool:
+        return False
+
+    def bring(self, problem: Problem, coupling: Solution | None) -> tuple[Any, Any]:
+        return _standardised(problem.x0, problem.weights0), _standardised(problem.x1, problem.weights1)
+
+
+@dataclass(frozen=True)
+class SameRank:
+    """Every feature by its rank in its own cloud, between 0 and 1; equal values share their mean rank.
+
+    >>> from driftfit.transport import Problem
+    >>> SameRank().bring(Problem.of([[0.0], [9.0]], [[1.0], [1.0]]), None)[1].ravel().tolist()
+    [0.5, 0.5]
+    """
+
+    @property
+    def follows(self) -> bool:
+        return False
+
+    def bring(self, problem: Problem, coupling: Solution | None) -> tuple[Any, Any]:
+        host = problem.to_host()
+        x0, x1 = _ranked(host.x0, host.weights0), _ranked(host.x1, host.weights1)
+        return (beside(problem.x0, x0), beside(problem.x1, x1)) if problem.on_device else (x0, x1)
+
+
+def _moment(problem: Problem, coupling: Solution | None, components: int) -> tuple[Any, Any, Any]:
+    """Both clouds in principal components, and their cross moment under the coupling."""
+    if coupling is None:
+        raise InputError("this map is fitted to a coupling; give Mapped a start, such as GromovWasserstein()")
+    x0, x1 = principal(problem.x0, problem.weights0), principal(problem.x1, problem.weights1)
+    size = min(components, x0.shape[1], x1.shape[1])
+    x0, x1 = x0[:, :size], x1[:, :size]
+    mass = beside(x0, coupling.mass)[:, None]
+    return x0, x1, x0[beside(x0, coupling.rows)].T @ (mass * x1[beside(x0, coupling.cols)])
+
+
+def _standardised(x: Any, weights: Any) -> Any:
+    x = as_double(x.toarray() if sp.issparse(x) else x)
+    w = beside(x, weights)
+    x = x - w @ x
+    deviation = (w @ x**2) ** 0.5
+    # A feature that never changes says nothing.
+    largest = abs(x).max(0)
+    largest = largest.values if is_tensor(x) else largest
+    constant = deviation <= 1e-12 * largest
+    return x / (deviation + constant * 1.0) * (~constant)
+
+
+def _ranked(x: Any, weights: Any) -> Any:
+    x = np.asarray(x.toarray() if sp.issparse(x) else x, dtype=np.float64)
+    ranks = np.empty_like(x)
+    for column in range(x.shape[1]):
+        _, middle, places = middle_ranks(x[:, column], weights)
+        ranks[:, column] = middle[places]
+    return ranks
+
+
+def middle_ranks(
+    column: NDArray[np.float64], weights: NDArray[np.float64] | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+    """Distinct values, the share of the column below each with ties counted half, and the value of each row.
+
+    >>> middle_ranks(np.array([3.0, 1.0, 3.0, 3.0]))[1].tolist()
+    [0.125, 0.625]
+    """
+    values, places = np.unique(column, return_inverse=True)
+    mass = np.bincount(places, weights)
+    mass = mass / mass.sum()
+    return values, np.cumsum(mass) - 0.5 * mass, np.asarray(places, dtype=np.int64)
+
+
+def _svd(matrix: Any) -> tuple[Any, Any, Any]:
+    if not is_tensor(matrix):
+        return np.linalg.svd(matrix)
+    import torch  # slow to import
+
+    left, values, right = torch.linalg.svd(matrix)
+    return left, values, right
+
+
+def _solve(a: Any, b: Any) -> Any:
+    if not is_tensor(a):
+        return np.linalg.solve(a, b)
+    import torch  # slow to import
+
+    return torch.linalg.solve(a, b)
+
+
+def _check_components(components: int) -> None:
+    if components < 1:
+        raise InputError(f"components must be at least 1, got {components!r}")

@@ -1,0 +1,110 @@
+"""Does an alignment of the windows explain what moved? Overlap before it, and in the space that it leads to."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftfit.domains import DomainSequence
+from driftfit.methods import Alignment
+from driftfit.methods.alignment import dense_matrix
+from driftfit.methods.feature_maps import measured_columns
+from driftfit.seeds import derive_seed
+from driftfit.trust.diagnosis.findings import explained
+from driftfit.trust.overlap import Overlap, overlap
+
+__all__ = ["aligned_overlap", "alignment_objection", "off_grid", "raw_overlap"]
+
+# Where rows overlap as they are, an alignment must remove at least this part of what tells them apart.
+LEAST_EXPLAINED = 0.75
+
+
+def raw_overlap(sequence: DomainSequence, seed: int = 0) -> Overlap:
+    """Of source and target as they are."""
+    masked = sequence.masked()
+    return overlap(masked.source.matrix(), masked.target.matrix(), seed=seed)
+
+
+def aligned_overlap(alignment: Alignment, sequence: DomainSequence, seed: int = 0) -> Overlap:
+    """Of source and target where the alignment puts them.
+
+    Counts and rounded numbers lie on a grid. Windows that are mapped by themselves lie on different grids, and a
+    classifier would tell their rows apart by nothing else: so each window's values are spread over its grid first.
+    """
+    ends = sequence.ends()
+    matrices = [dense_matrix(domain) for domain in ends]
+    columns, rng = np.flatnonzero(measured_columns(*matrices)), np.random.default_rng(derive_seed(seed, "ties"))
+    spread = [off_grid(own, columns, rng) for own in matrices]
+    windows = DomainSequence(domain.with_samples(own) for domain, own in zip(ends, spread, strict=True))
+    return raw_overlap(alignment.aligned(windows)[0], seed)
+
+
+def off_grid(rows: NDArray[np.float64], columns: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
+    """Values that lie on a grid, drawn evenly from half way to the values beside them.
+
+    A column lies on a grid where most of its values occur several times, whatever its most frequent one is: many
+    noughts beside measured values are no grid.
+
+    Parameters
+    ----------
+    rows : array of shape (n, d)
+    columns : array of int
+        Those that are looked at.
+    rng : numpy.random.Generator
+
+    Examples
+    --------
+    >>> counts = np.repeat(np.arange(12.0), 3)[:, None]
+    >>> spread = off_grid(counts, np.array([0]), np.random.default_rng(0))
+    >>> len(np.unique(spread)), np.array_equal(spread.round(), counts)
+    (36, True)
+    """
+    rows = rows.copy()
+    for column in columns:
+        values, place, counts = np.unique(rows[:, column], return_inverse=True, return_counts=True)
+        tied, others = counts > 1, np.arange(len(counts)) != counts.argmax()
+        if 2 * counts[tied & others].sum() <= counts[others].sum():
+            continue
+        gaps = np.diff(values)
+        # A value far from all others is no wider than they are.
+        half = np.minimum(gaps, np.median(gaps)) / 2.0
+        below, above = np.append(half[:1], half), np.append(half, half[-1:])
+        moved = tied[place]
+        own = place[moved]
+        rows[moved, column] += rng.random(len(own)) * (below + above)[own] - below[own]
+    return rows
+
+
+def alignment_objection(before: Overlap, after: Overlap) -> str | None:
+    """Why a window should not be aligned with the source, or None.
+
+    Where the rows of both overlap as they are, the old model has seen such rows, and moving them is a bold claim: the
+    alignment must explain most of the difference. Where they do not, the old model guesses, and the alignment must
+    bring them together.
+
+    Parameters
+    ----------
+    before, after : Overlap
+        Of the rows as they are, and behind the alignment.
+
+    Examples
+    --------
+    >>> far, near, same = Overlap(1.0, 0.99, 1.0, 900), Overlap(0.8, 0.78, 0.82, 900), Overlap(0.52, 0.49, 0.55, 900)
+    >>> alignment_objection(far, near), alignment_objection(near, same)
+    (None, None)
+    >>> print(alignment_objection(same, same))
+    nothing tells the rows of source and target apart: there is nothing to align
+    """
+    if not before.estimable:
+        if after.estimable:
+            return None
+        return f"source and target stay apart behind it (AUC {after.auc:.2f})"
+    if before.low <= 0.5:
+        return "nothing tells the rows of source and target apart: there is nothing to align"
+    part = explained(before, after)
+    if part >= LEAST_EXPLAINED:
+        return None
+    return (
+        f"the rows overlap as they are (AUC {before.auc:.2f}), and it explains only {100 * part:.0f} % "
+        f"of the difference (AUC {after.auc:.2f} behind it)"
+    )

@@ -1,3 +1,0 @@
-from gradapt.cli import main
-
-main()
