@@ -1,7 +1,12 @@
 """Rows in units of those before them: what the map computes, when it is believed, and that order matters."""
 
+import time
+from itertools import pairwise
+
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
@@ -45,6 +50,88 @@ def test_neither_level_nor_unit_matters_and_flags_stay(rng):
     np.testing.assert_array_equal(mapping.transform(x)[:, 1], x[:, 1])
     assert (mapping.transform(x + np.array([0, 0, 3]))[:, 2] == 0).all()
     assert mapping.transform(x[:1])[0, 0] == 0.0
+
+
+def streams(seed, width):
+    """Rows of several scales and offsets, with a flag, a constant and stretches that do not vary, and their map."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(120, 5)) * [1.0, 1e-3, 1e6, 1.0, 0.0] + [0.0, 1e8, -5.0, 0.0, 3.0]
+    x[:, 3] = rng.random(120) < 0.5
+    x[40:60, 0] = 7.7
+    return x, RecentMap(width).fit(x)
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    seed=st.integers(0, 10_000),
+    width=st.integers(2, 40),
+    cut=st.integers(1, 119),
+    future=st.sampled_from([1e9, -1e9, 1e200, 0.0, 1e-300]),
+)
+def test_no_later_row_changes_an_earlier_one(seed, width, cut, future):
+    x, mapping = streams(seed, width)
+    changed = x.copy()
+    changed[cut:] = future
+    whole = mapping.transform(x)[:cut]
+    np.testing.assert_array_equal(mapping.transform(changed)[:cut], whole)
+    np.testing.assert_array_equal(mapping.transform(x[:cut]), whole)
+
+
+@settings(deadline=None, max_examples=60)
+@given(seed=st.integers(0, 10_000), width=st.integers(2, 40), cuts=st.sets(st.integers(1, 119), max_size=12))
+def test_a_stream_in_any_batches_gives_the_same_bit_for_bit(seed, width, cuts):
+    x, mapping = streams(seed, width)
+    edges = [0, *sorted(cuts), 120]
+    for enough in (width - 1, 120):
+        parts = [
+            mapping.transform(x[start:stop], before=x[max(0, start - enough) : start])
+            for start, stop in pairwise(edges)
+        ]
+        np.testing.assert_array_equal(np.concatenate(parts), mapping.transform(x))
+
+
+def test_a_map_that_works_in_chunks_gives_the_same(monkeypatch):
+    x, mapping = streams(0, 30)
+    whole = mapping.transform(x)
+    for size in (1, 50, 200):
+        monkeypatch.setattr("driftfit.methods.recent_scale._CHUNK", size)
+        np.testing.assert_array_equal(mapping.transform(x), whole)
+
+
+def test_batches_without_what_came_before_are_not_the_same():
+    x, mapping = streams(0, 10)
+    assert (mapping.transform(x[60:])[:9, 0] != mapping.transform(x)[60:69, 0]).any()
+
+
+def test_rows_before_must_have_the_same_columns():
+    x, mapping = streams(0, 10)
+    with pytest.raises(ValueError, match="3 features"):
+        mapping.transform(x, before=x[:, :3])
+    with pytest.raises(ValueError, match="NaN"):
+        mapping.transform(x, before=np.full((2, 5), np.nan))
+
+
+def test_what_does_not_vary_is_nought_and_an_offset_does_not_matter(rng):
+    x = rng.integers(-1000, 1000, size=(200, 1)) * 1.0
+    x[100:150] = 0.1
+    mapping = RecentMap(20).fit(x)
+    assert (mapping.transform(x)[120:150] == 0).all()
+    # Sums of three tenths in another order: only rounding varies.
+    sums = np.where(np.arange(60) % 2, 0.1 + 0.2 + 0.3, 0.3 + 0.2 + 0.1)[:, None]
+    assert np.ptp(sums) > 0
+    assert (mapping.transform(sums) == 0).all()
+    # Whole numbers keep their differences beside an offset of 2 ** 45.
+    x[100:150] = 5.0
+    np.testing.assert_array_equal(mapping.transform(x + 2.0**45), mapping.transform(x))
+
+
+def test_many_rows_take_no_long_time(rng):
+    x = rng.normal(size=(50_000, 20))
+    mapping = RecentMap(96).fit(x[:1_000])
+    started = time.perf_counter()
+    mapping.transform(x)
+    # About half a second; a loop over rows takes minutes.
+    assert time.perf_counter() - started < 15
 
 
 def test_a_width_that_is_none_is_named():

@@ -2,6 +2,7 @@
 
 from driftfit.methods.adaptation import Adaptation, GradualMethod, Method, OnStep, StepRecord
 from driftfit.methods.alignment import Alignment, CovarianceAlignment, OwnRank, OwnScale
+from driftfit.methods.assumptions import Assumption, assumptions_of
 from driftfit.methods.carried_labels import CarriedLabels, Relabelling
 from driftfit.methods.class_proportions import (
     ByConfusion,
@@ -27,6 +28,7 @@ __all__ = [
     "GOAT",
     "Adaptation",
     "Alignment",
+    "Assumption",
     "ByConfusion",
     "ByLikelihood",
     "CarriedLabels",
@@ -52,6 +54,7 @@ __all__ = [
     "SourceOnly",
     "StepRecord",
     "Taught",
+    "assumptions_of",
     "black_box_proportions",
     "expectation_maximisation",
     "logit_range",

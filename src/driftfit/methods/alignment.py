@@ -16,6 +16,7 @@ from driftfit.errors import InputError
 from driftfit.learners import Learner
 from driftfit.learners.scikit import ScikitLearner
 from driftfit.methods.adaptation import Adaptation, Method, OnStep, StepRecord
+from driftfit.methods.assumptions import Assumption, assumptions_of
 from driftfit.methods.feature_maps import AffineMap, RankMap, scale_map
 from driftfit.methods.pseudo_labels import pseudo_label
 from driftfit.methods.source_only import SourceOnly
@@ -38,6 +39,11 @@ class Alignment:
     then: Method = field(default_factory=SourceOnly)
     # Rows of a data frame become arrays first: see `AdaptedClassifier`.
     on_matrices = True
+
+    @property
+    def assumes(self) -> frozenset[Assumption]:
+        """That columns changed their units, and what the next method relies on."""
+        return frozenset({Assumption.SCALE}) | assumptions_of(self.then)
 
     def transformer(self, window: NDArray[np.float64], source: NDArray[np.float64]) -> Any:
         """A fitted transformer from a window to the source."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 from math import isfinite
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +15,15 @@ from driftfit.domains import Domain, DomainSequence, LabelledDomain, stack_rows
 from driftfit.errors import InputError
 from driftfit.learners import Learner, MixingLearner
 from driftfit.methods.adaptation import Adaptation, OnStep, StepRecord
+from driftfit.methods.assumptions import Assumption
 from driftfit.methods.class_proportions import ProportionEstimator
 from driftfit.methods.class_shares import class_shares
 from driftfit.methods.held_out import held_out
 from driftfit.methods.pseudo_labels import PseudoLabels, pseudo_label
 from driftfit.paths import Coupled, PathStep, Transport, Workspace
+from driftfit.transport import GromovWasserstein, Mapped
 
-__all__ = ["CarriedLabels", "Relabelling", "trained_on"]
+__all__ = ["CarriedLabels", "Relabelling", "by_structure", "trained_on"]
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,11 @@ class CarriedLabels:
     mixup: float | None = None
     relabelling: Relabelling | None = None
     proportions: ProportionEstimator | None = None
+
+    @property
+    def assumes(self) -> frozenset[Assumption]:
+        """By structure: that the cloud was turned as a whole. By position: that the target lies close."""
+        return frozenset({Assumption.STRUCTURE if by_structure(self.transport.solver) else Assumption.PATH})
 
     def __post_init__(self) -> None:
         if self.mixup is not None and not (isfinite(self.mixup) and self.mixup > 0):
@@ -168,6 +176,11 @@ class CarriedLabels:
         own = pseudo_label(student, target.samples, drop_fraction=1.0 - share)
         mixed = np.where(own.kept, own.labels, labels.labels)
         return PseudoLabels(mixed, own.shares, own.confidence, own.kept | labels.kept)
+
+
+def by_structure(solver: Any) -> bool:
+    """Whether a solver couples by distances inside each domain, wherever the two lie."""
+    return isinstance(solver, GromovWasserstein) or (isinstance(solver, Mapped) and by_structure(solver.start))
 
 
 def trained_on(

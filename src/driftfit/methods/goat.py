@@ -8,6 +8,7 @@ from driftfit.domains import DomainSequence
 from driftfit.errors import InputError
 from driftfit.learners import Learner
 from driftfit.methods.adaptation import Adaptation, GradualMethod, OnStep
+from driftfit.methods.assumptions import Assumption
 from driftfit.methods.gradual import GradualSelfTraining, adapt_head
 from driftfit.paths import Transport, Workspace
 from driftfit.paths.path import check_n_generated
@@ -36,6 +37,7 @@ class GOAT:
     gradual: GradualMethod = field(default_factory=GradualSelfTraining)
     transport: Transport = field(default_factory=Transport)
     feature_space: bool = True
+    assumes = frozenset({Assumption.PATH})
 
     def __post_init__(self) -> None:
         check_n_generated(self.n_generated)

@@ -8,6 +8,7 @@ from driftfit.domains import DomainSequence
 from driftfit.errors import InputError
 from driftfit.learners import Learner
 from driftfit.methods.adaptation import Adaptation, GradualMethod, OnStep, StepRecord
+from driftfit.methods.assumptions import Assumption
 from driftfit.methods.self_training import SelfTraining
 from driftfit.paths import Path, Workspace, given_path
 
@@ -34,6 +35,7 @@ class GradualSelfTraining:
     n_rounds: int = 1
     freeze_encoder: bool = False
     measure_shift: bool = True
+    assumes = frozenset({Assumption.PATH})
 
     def __post_init__(self) -> None:
         if self.n_rounds < 1:

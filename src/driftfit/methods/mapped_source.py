@@ -11,6 +11,7 @@ from driftfit.domains import DomainSequence
 from driftfit.learners import Learner
 from driftfit.methods.adaptation import Adaptation, OnStep
 from driftfit.methods.alignment import dense_matrix, record_of
+from driftfit.methods.assumptions import Assumption
 from driftfit.paths import Transport, Workspace
 
 __all__ = ["MappedSource"]
@@ -29,6 +30,7 @@ class MappedSource:
 
     transport: Transport = field(default_factory=Transport)
     on_matrices = True
+    assumes = frozenset({Assumption.PATH})
 
     def adapt(
         self,

@@ -16,6 +16,7 @@ from driftfit.learners.torch_learner import TorchLearner
 from driftfit.learners.torch_pool import TrainerPool, load_weights
 from driftfit.learners.torch_training import seeded
 from driftfit.methods.adaptation import Adaptation, Method, OnStep
+from driftfit.methods.assumptions import Assumption, assumptions_of
 from driftfit.methods.gradual import GradualSelfTraining
 from driftfit.networks import split
 from driftfit.paths import Workspace
@@ -44,6 +45,11 @@ class PretrainedEncoder:
     method: Method
     module: Callable[[tuple[int, ...], int], nn.Module]
     pretraining: GradualSelfTraining = field(default_factory=GradualSelfTraining)
+
+    @property
+    def assumes(self) -> frozenset[Assumption]:
+        """What the pretraining and the method that follows rely on."""
+        return assumptions_of(self.pretraining) | assumptions_of(self.method)
 
     def adapt(
         self,

@@ -13,6 +13,7 @@ from driftfit.learners import Learner
 from driftfit.learners.scikit import ScikitLearner
 from driftfit.methods.adaptation import Adaptation, OnStep
 from driftfit.methods.alignment import record_of
+from driftfit.methods.assumptions import Assumption
 from driftfit.methods.class_proportions import ByLikelihood, ProportionEstimator
 from driftfit.methods.held_out import held_out
 from driftfit.methods.rescaled_classifier import RescaledClassifier
@@ -40,6 +41,7 @@ class ProportionCorrection:
     estimator: ProportionEstimator = field(default_factory=ByLikelihood)
     n_folds: int = 3
     seed: int = 0
+    assumes = frozenset({Assumption.PROPORTIONS})
 
     def adapt(
         self,

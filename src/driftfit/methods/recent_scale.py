@@ -22,6 +22,7 @@ from driftfit.errors import InputError
 from driftfit.learners import Learner
 from driftfit.methods.adaptation import Adaptation, OnStep
 from driftfit.methods.alignment import behind, dense_matrix, record_of
+from driftfit.methods.assumptions import Assumption
 from driftfit.methods.feature_maps import measured_columns
 from driftfit.paths import Workspace
 
@@ -34,15 +35,18 @@ N_PARTS = 5
 
 # A value so many deviations from its recent mean is as far away as any.
 _FARTHEST = 5.0
-# A deviation below this part of the column's largest value is rounding.
-_ROUNDING = 1e-6
+# A deviation below this part of the largest value in its window, a few units in the last place, is rounding.
+_ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
+# Values that are worked on at a time, so that they stay in the processor's cache.
+_CHUNK = 65_536
 
 
 class RecentMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Each measured column less the mean of the last rows, in units of their deviation; the row itself is among them.
 
-    Rows must be given in their order: what a row becomes depends on those before it. A row without any before it
-    becomes 0. Flags and codes stay as they are, and a column that never varied while fitting becomes 0.
+    Rows must be given in their order: what a row becomes depends on those before it, and on none after it. A row
+    without any before it becomes 0; `transform` takes those of an earlier batch as ``before``. Flags and codes stay as
+    they are, and a column that never varied while fitting becomes 0.
 
     Parameters
     ----------
@@ -69,27 +73,80 @@ class RecentMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.constant_ = np.flatnonzero(~varies)
         return self
 
-    def transform(self, X: Any) -> NDArray[np.float64]:
-        """Each row by those before it."""
+    def transform(self, X: Any, before: Any = None) -> NDArray[np.float64]:
+        """Each row by those before it, and by no later one.
+
+        Parameters
+        ----------
+        X : array of shape (n, d)
+            Rows in their order.
+        before : array with d columns, optional
+            Rows that came before the first of ``X``, as they were before this map; the last ``width - 1`` are used.
+            With them a stream gives the same in batches as in one go, bit for bit.
+
+        Examples
+        --------
+        >>> rows = np.random.default_rng(0).normal(size=(50, 2))
+        >>> scale = RecentMap(8).fit(rows)
+        >>> parts = [scale.transform(rows[:30]), scale.transform(rows[30:], before=rows[:30])]
+        >>> bool((np.concatenate(parts) == scale.transform(rows)).all())
+        True
+        """
         check_is_fitted(self, "columns_")
         X = validate_data(self, X, reset=False, dtype=np.float64, copy=True)
-        own = X[:, self.columns_]
-        centred = own - own.mean(axis=0)
-        counts = np.minimum(np.arange(1, len(X) + 1), self.width)[:, None]
-        mean = _last_sums(centred, self.width) / counts
-        spread = np.sqrt(np.maximum(_last_sums(centred**2, self.width) / counts - mean**2, 0.0))
-        known = spread > _ROUNDING * np.abs(centred).max(axis=0, initial=0.0)
-        scaled = np.divide(centred - mean, spread, out=np.zeros_like(own), where=known)
-        X[:, self.columns_] = np.clip(scaled, -_FARTHEST, _FARTHEST)
+        rows = X[:, self.columns_]
+        n_before = 0
+        if before is not None:
+            last = validate_data(self, before, reset=False, dtype=np.float64, ensure_min_samples=0)
+            last = last[max(0, len(last) - self.width + 1) :]
+            n_before = len(last)
+            rows = np.concatenate([last[:, self.columns_], rows])
+        X[:, self.columns_] = _by_last_rows(rows, self.width)[n_before:]
         X[:, self.constant_] = 0.0
         return np.asarray(X)
 
 
-def _last_sums(values: NDArray[np.float64], width: int) -> NDArray[np.float64]:
-    """Sum of each row and those before it, so many of them in all."""
-    sums = np.cumsum(values, axis=0)
-    sums[width:] -= sums[:-width].copy()
-    return sums
+def _by_last_rows(rows: NDArray[np.float64], width: int) -> NDArray[np.float64]:
+    """Each row less the mean of the last rows, in units of their deviation; 0 where that is rounding."""
+    found = np.empty_like(rows)
+    step = max(1, _CHUNK // max(rows.shape[1], 1))
+    for start in range(0, len(rows), step):
+        stop = min(start + step, len(rows))
+        found[start:stop] = _chunk(rows[max(0, start - width + 1) : stop], stop - start, width)
+    return found
+
+
+def _chunk(rows: NDArray[np.float64], n: int, width: int) -> NDArray[np.float64]:
+    """The last ``n`` rows, each by its own window.
+
+    Sums go from the nearest row to the farthest, element by element: their rounding does not depend on where a batch
+    begins. Sums over a window's axis would not do, because numpy chooses their order by the shape of the whole.
+    """
+    own, first = rows[-n:], len(rows) - n
+    counts = np.minimum(np.arange(first, len(rows)) + 1, width)[:, None]
+    lags = range(1, min(width, len(rows)))
+    # Differences from the row itself lose nothing to a large offset, and are exactly 0 where nothing varies.
+    mean, largest, sizes = np.zeros_like(own), np.abs(own), np.abs(rows)
+    for lag in lags:
+        # The first rows have fewer before them.
+        skip = max(0, lag - first)
+        then = slice(first + skip - lag, len(rows) - lag)
+        mean[skip:] += rows[then] - own[skip:]
+        np.maximum(largest[skip:], sizes[then], out=largest[skip:])
+    mean /= counts
+    # In units of the window's largest value no square overflows; by a power of two nothing is rounded.
+    unit = np.ldexp(1.0, np.frexp(largest)[1] - 1)
+    squares = (mean / unit) ** 2
+    for lag in lags:
+        skip = max(0, lag - first)
+        off = rows[first + skip - lag : len(rows) - lag] - own[skip:]
+        off -= mean[skip:]
+        off /= unit[skip:]
+        off *= off
+        squares[skip:] += off
+    spread = np.sqrt(squares / counts)
+    scaled = np.divide(-mean / unit, spread, out=np.zeros_like(own), where=spread > _ROUNDING)
+    return np.asarray(np.clip(scaled, -_FARTHEST, _FARTHEST))
 
 
 @dataclass(frozen=True)
@@ -122,6 +179,7 @@ class RecentScale:
 
     width: int | None = None
     on_matrices = True
+    assumes = frozenset({Assumption.SCALE})
 
     def trained(self, learner: Learner, samples: NDArray[np.float64], codes: NDArray[np.int64]) -> Learner:
         """A new model on rows in their order, with the map in front of it."""

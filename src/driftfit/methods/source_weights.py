@@ -16,6 +16,7 @@ from driftfit.errors import InputError
 from driftfit.learners import Learner
 from driftfit.methods.adaptation import Adaptation, OnStep
 from driftfit.methods.alignment import dense_matrix, record_of
+from driftfit.methods.assumptions import Assumption
 from driftfit.paths import Workspace
 
 __all__ = ["ImportanceWeights", "importance_weights"]
@@ -33,6 +34,7 @@ class ImportanceWeights:
 
     most: float = 10.0
     on_matrices = True
+    assumes = frozenset({Assumption.COVARIATES})
 
     def adapt(
         self,

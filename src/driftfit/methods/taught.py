@@ -16,6 +16,7 @@ from driftfit.errors import InputError
 from driftfit.learners import Learner, as_learner
 from driftfit.methods.adaptation import Adaptation, Method, OnStep
 from driftfit.methods.alignment import OwnScale, dense_matrix, record_of
+from driftfit.methods.assumptions import Assumption, assumptions_of
 from driftfit.methods.carried_labels import trained_on
 from driftfit.paths import Workspace
 
@@ -53,6 +54,11 @@ class Taught:
     teacher: Any = None
     method: Method = field(default_factory=OwnScale)
     mixup: float | None = None
+
+    @property
+    def assumes(self) -> frozenset[Assumption]:
+        """What the adaptation of the teacher relies on."""
+        return assumptions_of(self.method)
 
     def adapt(
         self,

@@ -17,6 +17,7 @@ from driftfit.learners import Learner
 from driftfit.learners.torch_learner import TorchLearner
 from driftfit.learners.torch_samples import Stored, as_tensor, dtype_of
 from driftfit.methods.adaptation import Adaptation, OnStep, StepRecord
+from driftfit.methods.assumptions import Assumption
 from driftfit.methods.baselines.layers import SCORES, last_hidden_layer
 from driftfit.methods.baselines.loop import PairedTrainer
 from driftfit.methods.baselines.pairs import Baseline
@@ -73,6 +74,8 @@ class BaselineMethod:
     epochs: int | None = None
     transport: Transport | None = None
     feature_space: bool = True
+    # Features are drawn together where they lie close: across a wide gap nothing says which belong to each other.
+    assumes = frozenset({Assumption.PATH})
 
     def __post_init__(self) -> None:
         if self.with_given and self.sequential:
