@@ -330,7 +330,7 @@ def pictures(folder: Path) -> None:
 
     from driftfit.methods import GOAT
     from driftfit.paper.demo import SCENES
-    from driftfit.trust import error_certificate
+    from driftfit.trust import SourceCrossing, error_certificate
 
     figure = Figure(figsize=(10.0, 2.7), layout="constrained")
     colours = np.array(["#4477aa", "#ee6677", "#228833"])
@@ -351,7 +351,9 @@ def pictures(folder: Path) -> None:
     scene = SCENES["gaussians"]
     sequence = scene.make(seed=0)
     started = time.perf_counter()
-    found = error_certificate(sequence, scene.make_classifier(), method=GOAT(n_generated=scene.n_generated))
+    found = error_certificate(
+        sequence, scene.make_classifier(), crossing=SourceCrossing(), method=GOAT(n_generated=scene.n_generated)
+    )
     rows = found.rows[-1]
     answers = found.adapted.classes[found.adapted.logits(sequence.target.samples[rows]).argmax(axis=1)]
     truth = float(np.mean(answers != sequence.target.labels[rows]))
@@ -375,7 +377,7 @@ def bounds(n_seeds: int, first: int, folder: Path) -> dict[str, Any]:
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
 
-    from driftfit.trust import LabelledPoints, error_certificate
+    from driftfit.trust import LabelledPoints, SourceCrossing, error_certificate
     from driftfit.trust.moves import Moves
     from driftfit.trust.view import encoded_rows
 
@@ -387,7 +389,7 @@ def bounds(n_seeds: int, first: int, folder: Path) -> dict[str, Any]:
                 PCA(60, random_state=0), LinearDiscriminantAnalysis(n_components=1), LogisticRegression()
             )
             started = time.perf_counter()
-            found = error_certificate(sequence, model, seed=seed)
+            found = error_certificate(sequence, model, crossing=SourceCrossing(), seed=seed)
             seconds = time.perf_counter() - started
             rows = found.rows[-1]
             answers = found.adapted.classes[found.adapted.logits(sequence.target.samples[rows]).argmax(axis=1)]

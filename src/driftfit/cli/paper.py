@@ -31,7 +31,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--preset",
         default="reference",
-        help="data and networks, reference: of the code behind the published tables; paper: of the text [%(default)s]",
+        help="data and networks, reference: of the code behind the published tables; paper: of the text, with records "
+        "of one row only of each of Tables 3 to 6 [%(default)s]",
     )
     parser.add_argument("--seeds", type=at_least(1), default=5, metavar="N", help="seeds of each cell [%(default)s]")
     parser.add_argument(

@@ -96,7 +96,7 @@ class Bound:
         if truth is not None:
             axes.plot(truth, 0, "kD", markersize=6, label=f"true error {truth:.3f}")
         axes.set(xlim=(0.0, max(1.05, 1.05 * left)), yticks=[], xlabel="target error")
-        axes.set_title(f"{self.statement}: {self.total:.3f}, {self.standing}", fontsize=9)
+        axes.set_title(f"{self.statement}: {self.total:.3f}, {self.standing.brief}", fontsize=9)
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.35), ncols=3, frameon=False, fontsize=8)
         return axes
 

@@ -19,6 +19,8 @@ __all__ = ["GeodesicDistance", "distance_from_geodesic"]
 
 # Slacks up to which pairs count as possible, tried in units of the gap; the smallest bound is taken.
 _LEVELS = np.geomspace(2.0, 1e6, 16)
+# What the masses of a plan may be off by, all together.
+_MASS_TOLERANCE = 1e-6
 
 Float = NDArray[np.float64]
 
@@ -84,7 +86,8 @@ def distance_from_geodesic(
         ``u``, one number for each sample of ``x0``: any will do, the solver's is best. ``v`` is the largest that is
         feasible beside it.
     weights0 : array, optional
-        Of ``x0``; equal by default. Those of ``x1`` are what the plan brings there.
+        Of ``x0``, of sum 1. They must be what the plan takes from there, which is the default. Those of ``x1`` are
+        what the plan brings there.
     lost_mass : float
         Share of the mass that cutoffs dropped after the plan was made.
 
@@ -96,13 +99,13 @@ def distance_from_geodesic(
     (True, 1.0)
     """
     a, b = (np.asarray(part, dtype=np.float64).reshape(len(part), -1) for part in (x0, x1))
-    rows, cols, mass, u = _checked(plan, potential, len(a))
+    rows, cols, mass, u = _checked(plan, potential, (len(a), len(b)))
     costs = cdist(a, b, "sqeuclidean")
     slack = costs - u[:, None]
     v = slack.min(axis=0)
     slack = np.maximum(slack - v, 0.0)
     arriving = np.bincount(cols, mass, len(b))
-    leaving = np.bincount(rows, mass, len(a)) if weights0 is None else np.asarray(weights0, dtype=np.float64)
+    leaving = _leaving(np.bincount(rows, mass, len(a)).astype(np.float64), weights0)
     primal = float(mass @ costs[rows, cols])
     gap = max(primal - float(leaving @ u + arriving @ v), 0.0)
     # Rounding alone makes slacks of this size.
@@ -119,14 +122,47 @@ def distance_from_geodesic(
     )
 
 
+def _leaving(taken: Float, weights0: Any) -> Float:
+    """What the plan takes from each sample, once the weights have been found to say the same."""
+    if weights0 is None:
+        return taken
+    weights = np.asarray(weights0, dtype=np.float64)
+    if weights.shape != taken.shape or not np.isfinite(weights).all():
+        raise InputError(
+            f"weights0 must hold one finite number for each of the {len(taken)} samples of x0, got shape "
+            f"{weights.shape}; leave it out to use what the plan takes"
+        )
+    apart = np.abs(weights - taken)
+    if not apart.sum() <= _MASS_TOLERANCE:
+        most = int(apart.argmax())
+        raise InputError(
+            f"weights0 contradict the plan: sample {most} has the weight {weights[most]:.6g} and the plan takes "
+            f"{taken[most]:.6g} from it (sums {weights.sum():.6g} and {taken.sum():.6g}); give the weights that the "
+            "plan was made with, of sum 1, or leave them out"
+        )
+    # The gap is that of the plan: slacks are summed over its own mass.
+    return taken
+
+
 def _checked(
-    plan: tuple[Any, Any, Any], potential: Any, n: int
+    plan: tuple[Any, Any, Any], potential: Any, sizes: tuple[int, int]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], Float, Float]:
     rows, cols = (np.asarray(part, dtype=np.int64) for part in plan[:2])
     mass, u = np.asarray(plan[2], dtype=np.float64), np.asarray(potential, dtype=np.float64)
+    n = sizes[0]
+    if not rows.shape == cols.shape == mass.shape or rows.ndim != 1:
+        raise InputError(
+            f"the plan must be three arrays of one length, got shapes {rows.shape}, {cols.shape} and {mass.shape}"
+        )
+    for name, numbers, size in zip(("x0", "x1"), (rows, cols), sizes, strict=True):
+        if len(numbers) and not 0 <= numbers.min() <= numbers.max() < size:
+            raise InputError(
+                f"the plan names samples {numbers.min()} to {numbers.max()} of {name}, which has {size}; give the "
+                "samples that the plan was made with"
+            )
     if u.shape != (n,) or not np.isfinite(u).all():
         raise InputError(f"potential must hold one finite number for each of the {n} samples, got shape {u.shape}")
-    if abs(mass.sum() - 1.0) > 1e-6 or (mass < 0).any():
+    if not abs(mass.sum() - 1.0) <= _MASS_TOLERANCE or (mass < 0).any():
         raise InputError(f"the plan must have mass 1, got {mass.sum():.6g}; give the plan before cutoffs")
     return rows, cols, mass, u
 

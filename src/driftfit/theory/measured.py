@@ -153,6 +153,9 @@ def transported_error(
     target's samples is at most the source error, plus the share of the mass on which the two models differ,
     plus the share that changes class on the way; what is left is the draw of the target's samples.
 
+    The mass that changes class cannot be seen without target labels, and nothing in the data bounds it: where classes
+    turn far enough to take each other's place, all of it does. So the bound is worth what its assumption is worth.
+
     Parameters
     ----------
     source : (int, int)
@@ -179,7 +182,7 @@ def transported_error(
     # Clopper and Pearson, which grows with the number of errors.
     upper = clopper_pearson(min(floor(counted * n + 1e-9), n), n, delta)
     return Bound(
-        "Target error along transport plans",
+        "Target error along transport plans, if they mix classes no more than assumed",
         {
             "source error": wrong / n_source,
             "disagreement": float(disagreement),
@@ -188,7 +191,7 @@ def transported_error(
         },
         {"T": len(mixed), "n": n},
         guarantee(
-            "no plan joins different classes for more than the mass assumed",
+            "no plan joins different classes for more than the mass assumed, which no data without target labels show",
             "the plans are between the very samples that the errors are counted on",
             "the target's samples are independent, and no model was trained on them",
             probability=1.0 - delta,

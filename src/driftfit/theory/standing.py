@@ -51,8 +51,17 @@ class Standing:
             )
 
     def __str__(self) -> str:
+        return self.brief if self.probability is not None else f"{self.brief}: {'; '.join(self.assumptions)}"
+
+    @property
+    def brief(self) -> str:
+        """What it is, without the reasons.
+
+        >>> order("all constants are 1").brief
+        'order, not a guarantee'
+        """
         if self.probability is None:
-            return f"{self.kind.value}, not a guarantee: {'; '.join(self.assumptions)}"
+            return f"{self.kind.value}, not a guarantee"
         return "guarantee" if self.probability == 1.0 else f"guarantee with probability at least {self.probability:g}"
 
 

@@ -12,7 +12,7 @@ from driftfit.trust.checking import check
 from driftfit.trust.confidence import ThresholdedConfidence
 from driftfit.trust.decision import Decision, Keep, unanswered
 from driftfit.trust.distance_bounds import DistanceEstimate, class_distances, debiased_wasserstein
-from driftfit.trust.error_bound import ErrorCertificate, error_certificate
+from driftfit.trust.error_bound import ErrorCertificate, SourceCrossing, error_certificate
 from driftfit.trust.gain import PairedGain
 from driftfit.trust.gate import Gate, assess
 from driftfit.trust.lost_class import lost_class
@@ -46,6 +46,7 @@ __all__ = [
     "ProportionShift",
     "ReweightedSource",
     "SameLaw",
+    "SourceCrossing",
     "StepCheck",
     "ThresholdedConfidence",
     "Verdict",
