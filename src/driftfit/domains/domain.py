@@ -1,4 +1,4 @@
-"""`Domain`: one snapshot of the world: samples, perhaps weights, and labels where somebody gave them."""
+"""`Domain`: one snapshot of the world: samples, perhaps weights, labels and groups where somebody gave them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from driftfit.checks import check_finite, check_points, check_real, check_weights, without_mask
+from driftfit.domains.groups import group_codes
 from driftfit.domains.labels import as_labels, check_classes, is_missing, plain_labels
 from driftfit.domains.samples import Interpolated, is_frame, is_tensor, some_rows, take_rows
 from driftfit.errors import InputError
@@ -33,6 +34,9 @@ class Domain:
     name : str
     allow_missing : bool
         Accept NaN among the samples, for pipelines that impute.
+    groups : array-like, optional
+        What a row belongs to, such as its customer or machine: one whole number or word per sample. Rows of one group
+        may resemble each other, so that tests move them together. Kept as codes that are the same in every domain.
 
     Examples
     --------
@@ -46,6 +50,7 @@ class Domain:
     weights: NDArray[np.float64] | None = None
     name: str = ""
     allow_missing: bool = False
+    groups: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         samples = _as_samples(self.samples, self._who, self.allow_missing)
@@ -60,7 +65,8 @@ class Domain:
             if is_missing(labels).all():
                 labels = None
         weights = None if self.weights is None else check_weights(self.weights, n, f"weights of {self._who}")
-        self._set(samples=samples, labels=labels, weights=weights)
+        groups = None if self.groups is None else group_codes(self.groups, n, f"groups of {self._who}")
+        self._set(samples=samples, labels=labels, weights=weights, groups=groups)
 
     def __len__(self) -> int:
         return int(self.samples.shape[0])
@@ -82,23 +88,24 @@ class Domain:
         """The same samples with the labels removed."""
         if type(self) is Domain and self.labels is None:
             return self
-        return Domain._made(self.samples, None, self.weights, self.name, self.allow_missing)
+        return Domain._made(self.samples, None, self.weights, self.name, self.allow_missing, self.groups)
 
     def with_samples(self, samples: Any) -> Self:
-        """The same labels, weights and name over other samples, such as encoded ones."""
+        """The same labels, weights, groups and name over other samples, such as encoded ones."""
         if samples.shape[0] != len(self):
             raise InputError(f"{self._who} has {len(self)} samples, got {samples.shape[0]} to put in their place")
         checked = _as_samples(samples, self._who, False)
-        return self._made(checked, self.labels, self.weights, self.name, False)
+        return self._made(checked, self.labels, self.weights, self.name, False, self.groups)
 
     def take(self, rows: Any) -> Self:
-        """Some rows, in the given order, with their labels and weights."""
+        """Some rows, in the given order, with their labels, weights and groups."""
         rows = np.asarray(rows)
         weights = None
         if self.weights is not None:
             weights = check_weights(self.weights[rows], len(rows), f"weights of {len(rows)} rows of {self._who}")
         labels = None if self.labels is None else self.labels[rows]
-        return self._made(take_rows(self.samples, rows), labels, weights, self.name, self.allow_missing)
+        groups = None if self.groups is None else self.groups[rows]
+        return self._made(take_rows(self.samples, rows), labels, weights, self.name, self.allow_missing, groups)
 
     def subsample(self, most: int | None, seed: int) -> Self:
         """At most so many rows, drawn without replacement and left in order; the domain itself if it has no more.
@@ -126,10 +133,11 @@ class Domain:
         return check_points(samples, f"{self._who}: samples")
 
     @classmethod
-    def _made(cls, samples: Any, labels: Any, weights: Any, name: str, allow_missing: bool) -> Self:
+    def _made(cls, samples: Any, labels: Any, weights: Any, name: str, allow_missing: bool, groups: Any) -> Self:
         """A domain of parts that are known to be good."""
         domain = object.__new__(cls)
-        domain._set(samples=samples, labels=labels, weights=weights, name=name, allow_missing=allow_missing)
+        domain._set(samples=samples, labels=labels, weights=weights, name=name)
+        domain._set(allow_missing=allow_missing, groups=groups)
         return domain
 
     def _set(self, **values: Any) -> None:
@@ -165,7 +173,8 @@ class LabelledDomain(Domain):
         """The same domain, known to be labelled."""
         if isinstance(domain, LabelledDomain):
             return domain
-        return cls(domain.samples, domain.labels, domain.weights, domain.name, domain.allow_missing)  # type: ignore[arg-type]
+        labels: Any = domain.labels  # absent ones are refused
+        return cls(domain.samples, labels, domain.weights, domain.name, domain.allow_missing, domain.groups)
 
     @property
     def classes(self) -> NDArray[Any]:

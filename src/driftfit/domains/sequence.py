@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from driftfit.domains.domain import Domain, LabelledDomain
+from driftfit.domains.groups import group_codes
 from driftfit.domains.labels import as_labels, is_missing
 from driftfit.domains.order import order_values, rank, value_name
 from driftfit.domains.samples import stack_rows, take_rows, with_rows
@@ -55,12 +56,20 @@ class DomainSequence(Sequence[Domain]):
 
     @classmethod
     def from_samples(
-        cls, X: Any, y: Any, sample_domain: Any, sample_weight: Any = None, *, allow_missing: bool = False
+        cls,
+        X: Any,
+        y: Any,
+        sample_domain: Any,
+        sample_weight: Any = None,
+        *,
+        allow_missing: bool = False,
+        groups: Any = None,
     ) -> DomainSequence:
         """Split one table by ``sample_domain``, in ascending order of its values.
 
         The lowest value marks the labelled source, the highest the target. Labels of
-        the other domains are kept if all are present; use `masked` to drop them.
+        the other domains are kept if all are present; use `masked` to drop them. ``groups``
+        says for each row what it belongs to, such as its customer (`Domain`).
         """
         X = with_rows(X)
         try:
@@ -73,6 +82,7 @@ class DomainSequence(Sequence[Domain]):
         order = sorted_domains(sample_domain, n)
         labels = _check_length(y, n, "y")
         weights = None if sample_weight is None else _check_length(sample_weight, n, "sample_weight")
+        codes = None if groups is None else group_codes(groups, n, "groups")
         domains: list[Domain] = []
         for name, rows in order:
             own = labels[rows]
@@ -83,6 +93,7 @@ class DomainSequence(Sequence[Domain]):
                     weights=None if weights is None else weights[rows],
                     name=name,
                     allow_missing=allow_missing,
+                    groups=None if codes is None else codes[rows],
                 )
             )
         return cls(domains)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
-from driftfit.domains import LabelledDomain, take_rows
+from driftfit.domains import LabelledDomain, some_rows, take_rows
 from driftfit.errors import InputError
 from driftfit.learners import Learner
 from driftfit.seeds import derive_seed
@@ -96,6 +97,7 @@ def held_out(
     seed: int = 0,
     *,
     max_rows: int | None = MOST_ROWS,
+    units: NDArray[np.int64] | None = None,
 ) -> HeldOut:
     """Train the learner on all parts of the source but one, in turn, and ask it about that one.
 
@@ -108,6 +110,9 @@ def held_out(
     seed : int
     max_rows : int or None
         Of a larger source so many rows are looked at; None: all of them, in their order.
+    units : int array, optional
+        Rows of one number are never parted: a model that has seen a customer knows more of its other rows than of a
+        stranger's.
 
     Examples
     --------
@@ -118,7 +123,10 @@ def held_out(
     >>> float((held.logits.argmax(axis=1) == held.codes).mean())
     1.0
     """
-    rows = source if max_rows is None else source.subsample(max_rows, derive_seed(seed, "held out"))
+    kept = np.arange(len(source))
+    if max_rows is not None and len(source) > max_rows:
+        kept = some_rows(len(source), max_rows, derive_seed(seed, "held out"))
+    rows = source if len(kept) == len(source) else source.take(kept)
     codes = rows.codes(learner.classes)
     counts = np.bincount(codes)
     if counts[counts > 0].min() < n_folds:
@@ -129,10 +137,24 @@ def held_out(
         )
     logits = np.empty((len(codes), len(learner.classes)))
     weights = rows.uneven_weights if learner.takes_weights else None
-    folds = StratifiedKFold(n_folds, shuffle=True, random_state=derive_seed(seed, "folds"))
     models = []
-    for fit, held in folds.split(codes, codes):
+    for fit, held in _folds(codes, n_folds, derive_seed(seed, "folds"), None if units is None else units[kept]):
         model = learner.fit(take_rows(rows.samples, fit), codes[fit], None if weights is None else weights[fit])
         logits[held] = model.logits(take_rows(rows.samples, held))
         models.append(model)
     return HeldOut(logits, codes, tuple(models))
+
+
+def _folds(
+    codes: NDArray[np.int64], n_folds: int, seed: int, units: NDArray[np.int64] | None
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Rows to train on and rows to ask about, every class in each part as far as whole units allow."""
+    if units is None or len(np.unique(units)) == len(units):
+        yield from StratifiedKFold(n_folds, shuffle=True, random_state=seed).split(codes, codes)
+    elif len(np.unique(units)) < n_folds:
+        raise InputError(
+            f"the labelled rows hang together in {len(np.unique(units))} parts, fewer than {n_folds}: what a model is "
+            "worth on other rows cannot be told from them; label a longer stretch"
+        )
+    else:
+        yield from StratifiedGroupKFold(n_folds, shuffle=True, random_state=seed).split(codes, codes, units)
