@@ -17,6 +17,7 @@ LAYERS = [
     {"paths"},
     {"methods"},
     {"trust", "choice"},
+    {"selection"},
     {"estimators"},
     {"paper", "tables"},
     {"report", "sweeps"},

@@ -34,7 +34,14 @@ class ClassShares:
     """Strikes out candidates that lost a class: one that the source has and the source model still sees.
 
     The rule is the one behind `driftfit.trust.lost_class`.
+
+    Parameters
+    ----------
+    expected : tuple of float, optional
+        Share of each class in the target, where somebody knows it; by default what matters is that of the source.
     """
+
+    expected: tuple[float, ...] | None = None
 
     def beforehand(self, runs: Runs) -> Findings:
         return Findings()
@@ -42,6 +49,9 @@ class ClassShares:
     def inspect(self, runs: Runs) -> Findings:
         classes, source, weights = runs.learner.classes, runs.sequence.source, runs.target.weights
         known = class_shares(source.codes(classes), len(classes), source.weights)
+        if self.expected is not None:
+            known = np.asarray(self.expected, dtype=np.float64)
+        whose = "the source" if self.expected is None else "the target by what is known of it"
         before = class_shares(runs.labels(runs.reference), len(classes), weights)
         struck = {}
         for name in runs.names:
@@ -51,7 +61,7 @@ class ClassShares:
                 continue
             worst = int(np.argmax(np.where(lost, known, -1.0)))
             struck[name] = (
-                f"it lost the class {str(classes[worst])!r}: {100 * known[worst]:.0f} % of the source, "
+                f"it lost the class {str(classes[worst])!r}: {100 * known[worst]:.0f} % of {whose}, "
                 f"{100 * before[worst]:.0f} % of the target by {runs.reference}, {100 * after[worst]:.1f} % by it"
             )
         return Findings(struck)

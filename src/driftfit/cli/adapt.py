@@ -20,9 +20,11 @@ __all__ = ["HELP", "declare", "run"]
 HELP = """Adapt a classifier to the newest rows of a table, which need no labels.
 
 The rows are cut into windows by --order: the first has labels, the last is today. Shows first what moved, as
-check does. Then remedies (ways to repair the drift) are compared without labels, and the old model is kept unless one
-is clearly better. With another --method it is kept where the check advises against adapting, where a class was lost,
-or where adaptation is estimated to hurt."""
+check does. The old model is kept, exactly as it is, unless something moved and --assume declares what may have
+changed: then what follows from that is tested, and the method that fits it is taken where it is estimated to gain.
+Labels of some rows of today (driftfit label, --labels) decide without any assumption. With another --method the old
+model is kept where the check advises against adapting, where a class was lost, or where adaptation is estimated to
+hurt."""
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -90,7 +92,8 @@ def _remedies(found: dict[str, Any] | None) -> list[str]:
     lines = [accuracy_line(f"measured, {name}", one) for name, one in zip(names, found["measured"], strict=False)]
     for one in found["tried"]:
         lines.append(f"remedy {one['name']}: score {one['score']:.3f}{_gain(one, found['in_points'])}")
-    lines += [f"remedy {one['name']}: struck out; {one['reason']}" for one in found["struck"]]
+    if found["tried"]:
+        lines += [f"remedy {one['name']}: struck out; {one['reason']}" for one in found["struck"]]
     return lines + [f"remedy {one['name']}: could not run; {one['reason']}" for one in found["failed"]]
 
 
@@ -113,13 +116,14 @@ def _text(summary: dict[str, Any], out: Path) -> str:
         )
     if summary["generated"]["how"] != "asked":
         lines.append(f"generated: {summary['generated']['sentence']}")
-    # Where the old model is the best candidate, what it is worth was printed with the check.
-    if found is None or found["best"] != "source":
+    # Where the old model is kept, what it is worth was printed with the check.
+    if found is None or summary["kept"] == "adapted":
         lines.append(accuracy_line("adapted model", summary["accuracy"]["new"]))
-    if summary["remedies"] is not None and not summary["remedies"]["measured"]:
-        other = summary["remedies"]["runner_up"]
-        between = "" if other is None else f" between {summary['remedies']['best']} and {other}"
-        lines.append(f"labels of some rows would settle more{between}: driftfit label {out} --budget 50 -o rows.csv")
+    others = summary["ladder"]["others"] if summary["ladder"] is not None else []
+    lines += [one["sentence"] for one in others]
+    if found is not None and not found["measured"]:
+        budget = max((one["labels"] for one in others), default=0) or 50
+        lines.append(f"to know more, label some rows of today: driftfit label {out} --budget {budget} -o rows.csv")
     own = summary["config"]["in_use"]
     kept = f"the model in use, {own}, untouched" if own and summary["kept"] == "source" else f"{summary['kept']} model"
     lines.append(f"kept: {kept}; {summary['kept_reason']}")

@@ -23,25 +23,44 @@ def check_text(summary: dict[str, Any]) -> str:
     summary : dict
         From `driftfit.tables.check_summary`.
     """
-    where = "" if summary["where"] is None else ": " + " -> ".join(summary["where"])
-    lines = [f"check of self-training: {summary['advice']}{where}"]
-    lines += [f"  - {reason}" for reason in summary["reasons"]]
-    diagnosis = summary["diagnosis"]
-    lines += ["", f"diagnosis: {diagnosis['kind']}", *(f"  - {reason}" for reason in diagnosis["reasons"])]
-    lines += [
-        "",
-        "/ margin: the shift in margins, of a typical and of the worst class; jumped: rows where nothing was before;",
-        "across: the plan's mass between classes, beyond noise; old %, new %: estimated accuracy of the old model and",
-        "after plain gradual self-training, with its interval, ? not reliable",
-    ]
-    header = ["step", "shift", "/ margin", "jumped", "across", "old %", "new %"]
-    rows = [_row(*parts) for parts in zip(summary["steps"], summary["estimated_accuracy"], strict=True)]
-    lines += [text_table(header, rows), "", accuracy_line("old model", summary["accuracy"]), _class_line(summary)]
+    diagnosis, ladder = summary["diagnosis"], summary["ladder"]
+    lines = [f"diagnosis: {diagnosis['kind']}", *(f"  - {reason}" for reason in diagnosis["reasons"])]
+    if ladder is not None:
+        lines += ["", *_assumptions(ladder)]
+    if ladder is None or "path" in ladder["declared"]:
+        lines += ["", *_about_steps(summary)]
+    lines += ["", accuracy_line("old model", summary["accuracy"]), _class_line(summary)]
     lines += [f"note: {sentence}" for sentence in summary["sampled"]]
     for column in summary["preprocessing"]:
         if column["kind"] in ("dropped", "many categories"):
             lines.append(f"column {column['column']!r}: {column['kind']}, {column['note']}")
     return "\n".join(printable(line) for block in lines for line in block.split("\n"))
+
+
+def _assumptions(ladder: dict[str, Any]) -> list[str]:
+    """What was declared, or could be, and what the data say about it."""
+    if not ladder["moved"]["rejected"]:
+        return ["assumptions: none is needed"]
+    if ladder["declared"]:
+        return [f"assumed: {', '.join(ladder['declared'])}", *(f"  - {one['sentence']}" for one in ladder["tested"])]
+    head = "assumed: nothing, so the old model stays; --assume WORD declares what may have changed:"
+    return [head, *(f"  - {one['sentence']}" for one in ladder["tested"])]
+
+
+def _about_steps(summary: dict[str, Any]) -> list[str]:
+    """Whether self-training could follow the windows, and every step between them."""
+    where = "" if summary["where"] is None else ": " + " -> ".join(summary["where"])
+    header = ["step", "shift", "/ margin", "jumped", "across", "old %", "new %"]
+    rows = [_row(*parts) for parts in zip(summary["steps"], summary["estimated_accuracy"], strict=True)]
+    return [
+        f"check of self-training: {summary['advice']}{where}",
+        *(f"  - {reason}" for reason in summary["reasons"]),
+        "",
+        "/ margin: the shift in margins, of a typical and of the worst class; jumped: rows where nothing was before;",
+        "across: the plan's mass between classes, beyond noise; old %, new %: estimated accuracy of the old model and",
+        "after plain gradual self-training, with its interval, ? not reliable",
+        text_table(header, rows),
+    ]
 
 
 def _class_line(summary: dict[str, Any]) -> str:

@@ -94,7 +94,7 @@ def _declare_model(group: Any) -> None:
     group.add_argument(
         "--old-predictions",
         metavar="COLUMN",
-        help="column with the predictions of the model you have in use: remedies are compared with it, and it is kept "
+        help="column with the predictions of the model you have in use: others are compared with it, and it is kept "
         "unless one is clearly better [without: a model trained on the first window]",
     )
     group.add_argument(
@@ -128,11 +128,33 @@ def _declare_model(group: Any) -> None:
 
 def _declare_adaptation(group: Any) -> None:
     group.add_argument(
+        "--assume",
+        type=lambda text: tuple(word.strip() for word in text.split(",") if word.strip()),
+        default=(),
+        metavar="WORDS",
+        help="what may have changed, the likeliest first; without labels of today nothing else can tell. covariates: "
+        "rows move and labels go with them as before. proportions: how frequent each class is. scale: units and "
+        "offsets of columns. structure: the whole cloud was turned. path: each window lies close to the one before. "
+        "What follows from it is tested first [nothing: the old model stays]",
+    )
+    group.add_argument(
         "--method",
-        choices=("auto", "own-scale", "own-rank", "covariance", "proportions", "goat", "gst", "direct", "source"),
+        choices=(
+            "auto",
+            "own-scale",
+            "own-rank",
+            "covariance",
+            "recent-scale",
+            "proportions",
+            "importance-weights",
+            "goat",
+            "gst",
+            "direct",
+            "source",
+        ),
         default="auto",
-        help="how to adapt. auto: remedies that fit the diagnosis are compared without labels; for images and "
-        "networks, and with --generated, goat. own-scale, own-rank, covariance, proportions: this remedy. goat, gst, "
+        help="how to adapt. auto: by what --assume declares; for images and networks, and with --generated, goat. "
+        "own-scale, own-rank, covariance, recent-scale, proportions, importance-weights: this remedy. goat, gst, "
         "direct: self-training along generated domains, along the windows, on the last window. source: no adaptation "
         "[%(default)s]",
     )
@@ -191,6 +213,7 @@ def settings_of(chosen: argparse.Namespace, fail: Fail) -> Settings:
         drop=_columns(chosen.drop),
         proportions=chosen.proportions,
         in_use=_in_use(chosen),
+        assume=chosen.assume,
         labels_until=chosen.labels_until,
     )
     if chosen.model != "auto":

@@ -23,6 +23,7 @@ from driftfit.learners.scikit import check_classifier, columns_of_all, fit_weigh
 from driftfit.learners.seeding import seed_open
 from driftfit.methods import GOAT, Adaptation, Method, OnStep, SourceOnly, StepRecord
 from driftfit.seeds import as_seed
+from driftfit.selection import ByEvidence
 from driftfit.transport import Plan
 from driftfit.trust import Decision, Gate, assess, unanswered
 
@@ -107,7 +108,7 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         self.on_step = on_step
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any, sample_domain: Any = None, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_domain: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit the classifier on the source and adapt it to the target.
 
         Parameters
@@ -122,6 +123,9 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
             The lowest value is the labelled source, the highest the target. Without it,
             the wrapped classifier is fitted on everything and nothing is adapted.
         sample_weight : array-like of shape (n_samples,), optional
+        groups : array-like of shape (n_samples,), optional
+            What a sample belongs to, such as its customer or machine: whole numbers or words. Tests of whether
+            anything moved then count groups instead of rows. Only read with ``sample_domain``.
         """
         if sample_domain is None:
             check_classifier(self._template())
@@ -131,7 +135,9 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         template = self._template()
         # An encoder may impute; what it leaves is checked behind it.
         allow_missing = get_tags(template).input_tags.allow_nan or has_encoder(template)
-        sequence = DomainSequence.from_samples(X, y, sample_domain, sample_weight, allow_missing=allow_missing)
+        sequence = DomainSequence.from_samples(
+            X, y, sample_domain, sample_weight, allow_missing=allow_missing, groups=groups
+        )
         return self.fit_path(sequence)
 
     def fit_path(self, sequence: DomainSequence) -> Self:
@@ -250,6 +256,9 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
             return True
         if isinstance(method, Chosen):
             return any(self._needs_matrices(candidate.method) for candidate in method.named.values())
+        if isinstance(method, ByEvidence):
+            # Behind an encoder columns may hold words, which only the encoder can read.
+            return not (has_encoder(self.estimator) or hasattr(self.estimator, "make_learner"))
         goat = method.goat if isinstance(method, ChosenGOAT) else method
         if not isinstance(goat, GOAT):
             return False

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from driftfit.report.content import Stop, clip, dig, number, stops, texts
+from driftfit.report.content import Stop, clip, dig, number, records, stops, texts
 
 __all__ = ["Headline", "count", "headline", "interval", "moment", "percent", "short", "size", "stop_words"]
 
@@ -125,10 +125,20 @@ def headline(result: Mapping[str, Any]) -> Headline:
         words, tone = "Keep the old model", "keep"
     else:
         words, tone = (decision[:1].upper() + decision[1:] or "No verdict was recorded"), "care"
+    if dig(result, "ladder") is not None:
+        return Headline(words, tone, *_evidence(result), clip(dig(result, "kept_reason"), 2000))
     check = _DECISIONS.get(decision, f"The check before adapting said: {decision}." if decision else "")
     return Headline(
         words, tone, check, _sentences(dig(result, "verdict", "reasons")), clip(dig(result, "kept_reason"), 2000)
     )
+
+
+def _evidence(result: Mapping[str, Any]) -> tuple[str, list[str]]:
+    """Whether anything moved, and what each assumption came to: the sentences of the evidence that was weighed."""
+    found = dig(result, "ladder")
+    said = clip(dig(found, "moved", "sentence"), 600)
+    lines = [clip(one.get("sentence"), 600) for key in ("tested", "others") for one in records(dig(found, key))]
+    return said[:1].upper() + said[1:], lines[:20]
 
 
 def stop_words(stop: Stop) -> str:

@@ -12,11 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftfit.errors import InputError
-from driftfit.estimators.remedies import OwnAnswers
 from driftfit.learners import Learner, as_learner
 from driftfit.learners.scikit import ScikitLearner
+from driftfit.methods import Assumption
 from driftfit.methods.source_weights import importance_weights
 from driftfit.seeds import derive_seed
+from driftfit.selection import Ladder, OwnAnswers, climb
+from driftfit.selection.gains import UNDECLARED, accuracy_before
 from driftfit.tables.best_model import BestModel
 from driftfit.tables.columns import conform
 from driftfit.tables.label_column import Labels
@@ -55,6 +57,9 @@ class Checked:
         Verdict and estimates before adapting.
     diagnosis : Diagnosis or str
         What moved between the first window and the last; why it cannot be said otherwise.
+    ladder : Ladder or None
+        Whether anything moved, and what speaks against each assumption; None for pictures, networks, and where a method
+        was asked for.
     warnings : tuple of str
     in_use : OwnAnswers or None
         What the model in use says about the rows of the source and of the target, where it is not ``source``.
@@ -67,6 +72,7 @@ class Checked:
     view: PathView
     decision: Decision
     diagnosis: Diagnosis | str
+    ladder: Ladder | None
     warnings: tuple[str, ...]
     in_use: OwnAnswers | None = None
 
@@ -116,9 +122,13 @@ def check_table(table: Table, settings: Settings, progress: Progress | None = No
         view = settings.gate.view(prepared.sample, source)
         decision = assess(view, source, gate=settings.gate)
         diagnosis = _diagnosis(table, prepared, source, settings)
+        ladder = _ladder(table, prepared, source, settings, view)
+        if ladder is not None:
+            # One number for one thing: the estimate names what it assumes, and rests on what was declared.
+            decision = replace(decision, before=accuracy_before(ladder, source, prepared.sample, settings.seed))
         report("check", 1, 1)
     prepared = replace(prepared, sampled=[*told, *prepared.sampled])
-    checked = Checked(settings, table, prepared, source, view, decision, diagnosis, tuple(messages))
+    checked = Checked(settings, table, prepared, source, view, decision, diagnosis, ladder, tuple(messages))
     return checked if settings.in_use is None else _with_model_in_use(checked)
 
 
@@ -135,6 +145,8 @@ def _with_model_in_use(checked: Checked) -> Checked:
     half = spread((value, effective_size(len(weights), weights)))
     estimate = AccuracyEstimate.around(value, half, "labelled rows of the first window, weighted as the last")
     estimate = overlapping(estimate, view, 0, view.last)
+    if checked.ladder is None or Assumption.COVARIATES not in checked.ladder.declared:
+        estimate = replace(estimate, reliable=False, remark=estimate.remark or UNDECLARED)
     trained = "too high if the model was trained on these rows"
     estimate = replace(estimate, remark=f"{estimate.remark}; {trained}" if estimate.remark else trained)
     told = [
@@ -169,6 +181,18 @@ def _diagnosis(table: Table, prepared: Prepared, source: Learner, settings: Sett
         return diagnose_drift(source, prepared.sample, names, settings.seed)
     except InputError as error:
         return str(error)
+
+
+def _ladder(table: Table, prepared: Prepared, source: Learner, settings: Settings, view: PathView) -> Ladder | None:
+    """What was declared, tested; for the default method on columns alone."""
+    if table.image_shape is not None or is_network(source.estimator):
+        return None
+    if settings.method is not None or settings.n_generated is not None:
+        return None
+    declared = settings.assume
+    if settings.proportions and Assumption.PROPORTIONS not in declared:
+        declared = (Assumption.PROPORTIONS, *declared)
+    return climb(source, prepared.sample, declared, seed=settings.seed, view=view)
 
 
 def _source_model(table: Table, prepared: Prepared, settings: Settings) -> tuple[Learner, list[str]]:

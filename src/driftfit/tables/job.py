@@ -12,12 +12,12 @@ import pandas as pd
 
 from driftfit.choice import Choice, ChosenGOAT
 from driftfit.engines import Engine
-from driftfit.estimators.remedies import IN_USE, ChosenRemedy, RemedyChoice, table_remedies
 from driftfit.learners import Learner
 from driftfit.methods import (
     GOAT,
     Adaptation,
     Alignment,
+    Assumption,
     DirectSelfTraining,
     Method,
     ProportionCorrection,
@@ -25,6 +25,7 @@ from driftfit.methods import (
     StepRecord,
 )
 from driftfit.paths import Path, Workspace, given_path
+from driftfit.selection import IN_USE, ByEvidence, LadderChoice, table_methods
 from driftfit.tables.checked import Checked, Progress, check_table, recorded
 from driftfit.tables.labelled_rows import LabelledRows, adapt_with_labels
 from driftfit.tables.models import is_network
@@ -32,8 +33,8 @@ from driftfit.tables.predictor import Predictor
 from driftfit.tables.read import Table, table_of
 from driftfit.tables.settings import Settings
 from driftfit.tables.spool import Spooled, collected
-from driftfit.trust import Decision, assess, unanswered
-from driftfit.trust.diagnosis import RecentFit
+from driftfit.trust import AccuracyEstimate, Decision, assess
+from driftfit.trust.overlap import rows_to_label
 
 __all__ = ["Result", "adapt_checked", "adapt_frame", "adapt_table"]
 
@@ -195,34 +196,33 @@ def _predicted(
 
 
 def _decision(checked: Checked, adaptation: Adaptation, choice: Choice, students: dict[int, Learner]) -> Decision:
-    """Which model to keep: by the check and the estimates, or by the comparison of remedies where there was one."""
-    remedies = choice if isinstance(choice, RemedyChoice) else None
-    if remedies is None and adaptation.is_none_of(checked.source):
+    """Which model to keep: by the check and the estimates, or by the evidence that was weighed."""
+    if isinstance(choice, LadderChoice):
+        return _by_evidence(checked.decision, choice)
+    if adaptation.is_none_of(checked.source):
         return checked.decision
-    if remedies is not None and remedies.best == remedies.reference:
-        before = remedies.measured[0] if remedies.measured else checked.decision.before
-        reasons = (remedies.sentence, *unanswered(checked.decision.verdict, 0))
-        return replace(checked.decision, before=before, reasons=reasons)
-    decision = checked.decision
-    if remedies is None or not isinstance(remedies.fit, RecentFit):
-        # Rows in units of those before them can only be judged where none is left out, which these estimates do.
-        decision = assess(
-            checked.view,
-            checked.source,
-            adaptation.learner,
-            gate=checked.settings.gate,
-            students=students,
-            n_generated=choice.n_generated,
-        )
-    if remedies is None:
-        return decision
-    own = checked.decision.before if checked.in_use is not None else decision.before
-    before, after = remedies.measured or (own, decision.after)
-    if remedies.fit is not None:
-        after = remedies.fit.accuracy
-    reasons = (remedies.sentence, *decision.reasons)
-    told = replace(decision, before=before, after=after, lost=None, gain=None, reasons=reasons)
-    return replace(told, kept="adapted", compared=True)
+    return assess(
+        checked.view,
+        checked.source,
+        adaptation.learner,
+        gate=checked.settings.gate,
+        students=students,
+        n_generated=choice.n_generated,
+    )
+
+
+def _by_evidence(decision: Decision, choice: LadderChoice) -> Decision:
+    """The decision that a choice stands for, with the accuracies that rest on the same evidence."""
+    ladder, kept = choice.ladder, choice.best == choice.reference
+    before: AccuracyEstimate | None = decision.before
+    after: AccuracyEstimate | None = None
+    if choice.measured:
+        before, after = choice.measured
+    elif ladder is not None and ladder.used is not None:
+        before, after = ladder.before, ladder.estimate
+    unknown = AccuracyEstimate(0.0, 0.0, 1.0, "none").refused(f"label {rows_to_label()} rows to know it")
+    told = replace(decision, before=before or unknown, reasons=(choice.sentence,), along=())
+    return told if kept else replace(told, after=after or unknown, kept="adapted", compared=True)
 
 
 def _adapted(
@@ -234,8 +234,8 @@ def _adapted(
     ratios = [step.largest_ratio for step in checked.decision.verdict.steps]
     steps = [ratio for ratio in ratios if np.isfinite(ratio)]
     columns = checked.table.image_shape is None and not is_network(checked.source.estimator)
-    method = checked.settings.method_for(max(steps, default=1.0), columns=columns, in_order=checked.prepared.in_order)
-    total, done = len(table_remedies()) + 4 if labelled is not None else _n_steps(method, last, checked), 0
+    method = checked.settings.method_for(max(steps, default=1.0), columns=columns)
+    total, done = len(table_methods()) + 4 if labelled is not None else _n_steps(method, last, checked), 0
     students: dict[int, Learner] = {}
     tried: dict[str, Learner] = {}
 
@@ -256,9 +256,11 @@ def _adapted(
     report("adapt", 0, total)
     if isinstance(method, ChosenGOAT):
         method = replace(method, on_candidate=lambda number, _: advance(last * (number + 1)))
-    if isinstance(method, ChosenRemedy):
+    if isinstance(method, ByEvidence):
         given = checked.settings.given_proportions(checked.source.classes.tolist())
-        method = replace(method, given=given, in_use=checked.in_use, on_candidate=one_more, engine=engine)
+        method = replace(
+            method, given=given, in_use=checked.in_use, ladder=checked.ladder, on_candidate=one_more, engine=engine
+        )
     if labelled is None:
         adaptation = method.adapt(checked.source, training, watch)
     else:
@@ -271,8 +273,8 @@ def _n_steps(method: Method, n_pairs: int, checked: Checked) -> int:
     """How many steps there will be, for whoever watches; of all candidates where several are tried."""
     if isinstance(method, ChosenGOAT) and method.affordable(checked.prepared.training):
         return n_pairs * sum(number + 1 for number in method.candidates)
-    if isinstance(method, ChosenRemedy):
-        return len(method.remedies or ()) + 1
+    if isinstance(method, ByEvidence):
+        return len(method.assume or Assumption) + 1
     if isinstance(method, SourceOnly | DirectSelfTraining | Alignment | ProportionCorrection):
         return 1
     return n_pairs * (method.n_generated + 1 if isinstance(method, GOAT) else 1)

@@ -16,9 +16,9 @@ from driftfit.choice.chosen import SOURCE
 from driftfit.choice.runs import OnCandidate
 from driftfit.engines import Engine
 from driftfit.errors import InputError
-from driftfit.estimators.remedies import IN_USE, RemedyChoice, table_remedies
 from driftfit.methods import Adaptation, Method, ModelInUse, OnStep, SourceOnly
 from driftfit.methods.labelled_training import LabelledTraining
+from driftfit.selection import IN_USE, LadderChoice, table_methods
 from driftfit.tables.checked import Checked
 from driftfit.tables.columns import conform
 from driftfit.tables.models import is_network
@@ -207,7 +207,7 @@ def _labelled(
 
 def _remedies(checked: Checked) -> dict[str, Method]:
     settings = checked.settings
-    return table_remedies(settings.limits.transport, settings.seed, in_order=checked.prepared.in_order)
+    return table_methods(settings.limits.transport, settings.seed, in_order=checked.prepared.in_order)
 
 
 def adapt_with_labels(
@@ -244,7 +244,7 @@ def adapt_with_labels(
         sentence += f"the old model; next {choice.runner_up}"
     else:
         sentence += f"; none is clearly better, {choice.runner_up} comes next"
-    told = replace(RemedyChoice.of(choice, {}, None), measured=found, sentence=sentence)
+    told = LadderChoice.of(choice, measured=found, sentence=sentence)
     return replace(adaptation, choice=told)
 
 

@@ -13,10 +13,12 @@ from driftfit.methods import (
     CovarianceAlignment,
     DirectSelfTraining,
     GradualSelfTraining,
+    ImportanceWeights,
     Method,
     OwnRank,
     OwnScale,
     ProportionCorrection,
+    RecentScale,
     SourceOnly,
 )
 
@@ -92,6 +94,8 @@ def method_from_word(word: str) -> Method | None:
         "own-scale": OwnScale(),
         "own-rank": OwnRank(),
         "covariance": CovarianceAlignment(),
+        "recent-scale": RecentScale(),
+        "importance-weights": ImportanceWeights(),
         "proportions": ProportionCorrection(),
         "goat": ChosenGOAT(),
         "gst": GradualSelfTraining(freeze_encoder=True),

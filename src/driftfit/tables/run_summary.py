@@ -12,7 +12,7 @@ import numpy as np
 
 from driftfit import __version__
 from driftfit.choice import Choice
-from driftfit.estimators.remedies import RemedyChoice
+from driftfit.selection import Ladder, LadderChoice
 from driftfit.tables.checked import Checked
 from driftfit.tables.job import Result
 from driftfit.tables.picture_tiles import image_tiles
@@ -54,6 +54,7 @@ def summarise(result: Result, command: list[str] | None = None, redo: str = "") 
         },
         "generated": _generated(result.choice),
         "remedies": _remedies(result.choice),
+        "ladder": ladder_summary(result.choice.ladder) if isinstance(result.choice, LadderChoice) else None,
         "seed": settings.seed,
         "versions": _versions(),
         "data": _data(result),
@@ -94,6 +95,7 @@ def check_summary(checked: Checked) -> dict[str, Any]:
         "accuracy": _estimate(decision.before),
         "source_shares": _source_shares(checked),
         "diagnosis": _diagnosis(checked),
+        "ladder": ladder_summary(checked.ladder),
         "estimated_accuracy": [asdict(domain) for domain in decision.along],
         "sampled": prepared.sampled,
         "preprocessing": [plan.to_dict() for plan in prepared.plans],
@@ -166,7 +168,7 @@ def _diagnosis(checked: Checked) -> dict[str, Any]:
 
 def _remedies(choice: Choice) -> dict[str, Any] | None:
     """The remedies of a table that were compared, or None where there was another method."""
-    if not isinstance(choice, RemedyChoice):
+    if not isinstance(choice, LadderChoice):
         return None
     tried = []
     for name, score in choice.scores.items():
@@ -177,7 +179,7 @@ def _remedies(choice: Choice) -> dict[str, Any] | None:
         "best": choice.best,
         "runner_up": choice.runner_up,
         "sentence": choice.sentence,
-        "in_points": choice.fit is not None or bool(choice.measured),
+        "in_points": choice.in_points,
         "measured": [_estimate(estimate) for estimate in choice.measured],
         "tried": tried,
         "struck": [{"name": name, "reason": reason} for name, reason in choice.struck.items()],
@@ -185,8 +187,34 @@ def _remedies(choice: Choice) -> dict[str, Any] | None:
     }
 
 
+def ladder_summary(ladder: Ladder | None) -> dict[str, Any] | None:
+    """What the answer rests on, as plain values; None where no evidence was weighed."""
+    if ladder is None:
+        return None
+    return {
+        "rung": ladder.rung.value,
+        "declared": list(ladder.declared),
+        "used": ladder.used,
+        "moved": {"rejected": ladder.moved.rejected, "p": ladder.moved.p, "sentence": ladder.moved.sentence},
+        "tested": [
+            {"assumption": name, "meaning": name.meaning, "rejected": one.rejected, "sentence": one.sentence}
+            for name, one in ladder.tested.items()
+        ],
+        "others": [
+            {
+                "assumption": one.assumption,
+                "method": one.method,
+                "changed": one.changed,
+                "labels": one.labels,
+                "sentence": one.sentence,
+            }
+            for one in ladder.others
+        ],
+    }
+
+
 def _generated(choice: Choice) -> dict[str, Any]:
-    if isinstance(choice, RemedyChoice):
+    if isinstance(choice, LadderChoice):
         return {"n_generated": 0, "how": "asked", "sentence": "remedies were compared instead", "scores": []}
     scores = [{"n_generated": number, "score": score} for number, score in choice.scores.items()]
     return {"n_generated": choice.n_generated, "how": choice.how, "sentence": choice.sentence, "scores": scores}

@@ -10,20 +10,23 @@ from driftfit.choice import ChosenGOAT
 from driftfit.domains import ByQuantile
 from driftfit.domains.windows import Windows
 from driftfit.errors import InputError
-from driftfit.estimators.remedies import ChosenRemedy, table_remedies
 from driftfit.methods import (
     GOAT,
+    Assumption,
     CovarianceAlignment,
     DirectSelfTraining,
     GivenProportions,
     GradualSelfTraining,
+    ImportanceWeights,
     Method,
     OwnRank,
     OwnScale,
     ProportionCorrection,
+    RecentScale,
     SourceOnly,
 )
 from driftfit.paths import Transport
+from driftfit.selection import ByEvidence
 from driftfit.tables.own_model import OwnModel
 from driftfit.trust import Gate, Keep
 
@@ -39,11 +42,13 @@ _WORDS: dict[type, str] = {
     GradualSelfTraining: "gst",
     DirectSelfTraining: "direct",
     SourceOnly: "source",
-    ChosenRemedy: "auto",
+    ByEvidence: "auto",
+    ImportanceWeights: "importance-weights",
     OwnScale: "own-scale",
     OwnRank: "own-rank",
     CovarianceAlignment: "covariance",
     ProportionCorrection: "proportions",
+    RecentScale: "recent-scale",
 }
 
 
@@ -109,9 +114,9 @@ class Settings:
     encoder : transformer, optional
         Untrained; domains are generated in its space.
     method : Method, optional
-        Anything from `driftfit.methods`. By default the remedy that fits (`ChosenRemedy`), and GOAT for images, for
-        networks, and where ``n_generated`` is given. Encoders of the methods that the command line offers stay as
-        they were trained on the first window.
+        Anything from `driftfit.methods`. By default the old model stays unless evidence speaks for another one
+        (`driftfit.selection.ByEvidence`), and GOAT for images, for networks, and where ``n_generated`` is given.
+        Encoders of the methods that the command line offers stay as they were trained on the first window.
     n_generated : int, optional
         Domains that GOAT generates between two neighbours; None: 0 to 4, whichever fits best the labels
         that plans carry to the target; on huge tables by how far the check finds that classes move.
@@ -123,10 +128,14 @@ class Settings:
     drop : tuple of str
         Columns that are no features.
     proportions : tuple of (str, float)
-        Share of each class in the last window, where somebody knows it; for the default method.
+        Share of each class in the last window, where somebody knows it; for the default method. Proportions then count
+        as assumed.
     in_use : OwnModel, optional
-        The model that is in use already; for the default method. Remedies are compared with it, and it stays as it is
-        where none is clearly better.
+        The model that is in use already; for the default method. It is the reference that others are compared with, and
+        stays as it is where none is clearly better.
+    assume : str, Assumption or sequence of these
+        What may have changed (`driftfit.methods.Assumption`), the one that is believed most first; for the default
+        method. Nothing by default: then the old model stays.
     labels_until : str, optional
         Name or number (from 1) of the last window whose labels may be used; the first one by default.
     """
@@ -146,8 +155,15 @@ class Settings:
     proportions: tuple[tuple[str, float], ...] = ()
     in_use: OwnModel | None = None
     labels_until: str | None = None
+    assume: Any = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "assume", Assumption.of(self.assume))
+        if self.assume and (self.method is not None or self.n_generated is not None):
+            raise InputError(
+                f"assumptions belong to the default method, got {', '.join(self.assume)} beside {self.method_word!r}; "
+                "leave one of them out: a method that is named rests on its own"
+            )
         if self.n_generated is not None and not 0 <= self.n_generated <= 50:
             raise InputError(f"n_generated must lie between 0 and 50, got {self.n_generated!r}")
         if self.n_generated is not None and self.method is not None:
@@ -173,7 +189,7 @@ class Settings:
         """How to decide between the source model and the adapted one."""
         return Gate(keep=self.keep, seed=self.seed, max_samples=self.limits.transport)
 
-    def method_for(self, largest_ratio: float, *, columns: bool = True, in_order: bool = False) -> Method:
+    def method_for(self, largest_ratio: float, *, columns: bool = True) -> Method:
         """The method as a value, with plans between samples of the windows.
 
         Parameters
@@ -182,9 +198,7 @@ class Settings:
             How far the worst class moves in the largest step, in units of its margin: on huge tables the
             number of generated domains follows from it.
         columns : bool
-            Whether features are columns of a table and the model is scikit-learn's: then remedies can be tried.
-        in_order : bool
-            Whether the rows of a window stand in their order, none left out.
+            Whether features are columns of a table and the model is scikit-learn's: then evidence is weighed.
         """
         transport = Transport(max_samples=self.limits.transport, seed=self.seed)
         if isinstance(self.method, GOAT) and self.method.transport == Transport():
@@ -192,7 +206,7 @@ class Settings:
         if self.n_generated is not None:
             return GOAT(self.n_generated, transport=transport)
         if self.method is None and columns:
-            return ChosenRemedy(table_remedies(self.limits.transport, self.seed, in_order=in_order), self.seed)
+            return ByEvidence(self.assume, self.seed, self.limits.transport)
         if self.method is None or self.method == ChosenGOAT():
             return ChosenGOAT(GOAT(transport=transport), max_values=_MOST_VALUES, largest_ratio=largest_ratio)
         return self.method
@@ -226,6 +240,7 @@ class Settings:
             "n_generated": "auto" if self.n_generated is None else self.n_generated,
             "keep": self.keep.value,
             "categorical": list(self.categorical),
+            "assume": list(self.assume),
             "proportions": dict(self.proportions),
             "in_use": None if self.in_use is None else self.in_use.word,
             "labels_until": self.labels_until or "the first window",

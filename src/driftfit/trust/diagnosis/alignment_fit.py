@@ -13,7 +13,7 @@ from driftfit.seeds import derive_seed
 from driftfit.trust.diagnosis.findings import explained
 from driftfit.trust.overlap import Overlap, overlap
 
-__all__ = ["aligned_overlap", "alignment_objection", "off_grid", "raw_overlap"]
+__all__ = ["aligned_overlap", "aligned_windows", "alignment_objection", "off_grid", "raw_overlap"]
 
 # Where rows overlap as they are, an alignment must remove at least this part of what tells them apart.
 LEAST_EXPLAINED = 0.75
@@ -26,7 +26,12 @@ def raw_overlap(sequence: DomainSequence, seed: int = 0) -> Overlap:
 
 
 def aligned_overlap(alignment: Alignment, sequence: DomainSequence, seed: int = 0) -> Overlap:
-    """Of source and target where the alignment puts them.
+    """Of source and target where the alignment puts them."""
+    return raw_overlap(aligned_windows(alignment, sequence, seed), seed)
+
+
+def aligned_windows(alignment: Alignment, sequence: DomainSequence, seed: int = 0) -> DomainSequence:
+    """Source and target where the alignment puts them.
 
     Counts and rounded numbers lie on a grid. Windows that are mapped by themselves lie on different grids, and a
     classifier would tell their rows apart by nothing else: so each window's values are spread over its grid first.
@@ -36,7 +41,7 @@ def aligned_overlap(alignment: Alignment, sequence: DomainSequence, seed: int = 
     columns, rng = np.flatnonzero(measured_columns(*matrices)), np.random.default_rng(derive_seed(seed, "ties"))
     spread = [off_grid(own, columns, rng) for own in matrices]
     windows = DomainSequence(domain.with_samples(own) for domain, own in zip(ends, spread, strict=True))
-    return raw_overlap(alignment.aligned(windows)[0], seed)
+    return alignment.aligned(windows)[0]
 
 
 def off_grid(rows: NDArray[np.float64], columns: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:

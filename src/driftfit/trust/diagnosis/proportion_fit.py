@@ -82,13 +82,13 @@ class ProportionFit:
     @property
     def explains(self) -> bool:
         """Whether other proportions, and little else, explain the target."""
-        return self._misfit is None
+        return self.misfit_sentence is None
 
     @property
     def objection(self) -> str | None:
         """Why proportions should not be corrected, or None."""
-        if self._misfit is not None:
-            return self._misfit
+        if self.misfit_sentence is not None:
+            return self.misfit_sentence
         if self.low <= 0.0:
             return f"the estimated gain includes 0 ({100 * self.low:.1f} to {100 * self.high:.1f} points)"
         if self.second_opinion <= 0.0:
@@ -96,15 +96,21 @@ class ProportionFit:
         return None
 
     @property
-    def _misfit(self) -> str | None:
+    def misfit_of_scores(self) -> str:
+        """How far the model's scores are from those that the new proportions would give."""
+        return (
+            f"other proportions do not explain the model's scores (largest distance {self.misfit:.2f}, "
+            f"by chance up to {self.largest_misfit:.2f})"
+        )
+
+    @property
+    def misfit_sentence(self) -> str | None:
+        """What other proportions leave unexplained, or None."""
         moved = self.by_likelihood.distance
         if not self.left.estimable:
             return f"other proportions do not explain the target: {self.left.sentence}"
         if self.misfit > self.largest_misfit:
-            return (
-                f"other proportions do not explain the model's scores (largest distance {self.misfit:.2f}, "
-                f"by chance up to {self.largest_misfit:.2f})"
-            )
+            return self.misfit_of_scores
         if self.unexplained >= _LARGEST_REST * moved:
             return (
                 f"{100 * moved:.0f} % of the rows would have changed class, but at least "

@@ -1,0 +1,226 @@
+"""What a method gains in accuracy if its assumption holds, from labelled rows of the source alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftfit.choice import Gain, Judgement, Runs
+from driftfit.domains import DomainSequence
+from driftfit.errors import InputError
+from driftfit.learners import Learner
+from driftfit.methods import Assumption, ImportanceWeights, Method, OwnScale, ProportionCorrection
+from driftfit.methods.alignment import dense_matrix
+from driftfit.methods.class_proportions import GivenProportions
+from driftfit.methods.held_out import HeldOut, held_out
+from driftfit.methods.source_weights import importance_weights
+from driftfit.selection.accuracy_if import UNDECLARED, Draw, accuracy_if
+from driftfit.selection.ladder import Ladder
+from driftfit.trust import AccuracyEstimate
+from driftfit.trust.accuracy import NORMAL_95
+from driftfit.trust.diagnosis import fit_proportions, raw_overlap
+from driftfit.trust.exchange import row_units
+from driftfit.trust.overlap import rows_to_label
+
+__all__ = ["UNDECLARED", "Found", "accuracy_before", "known_gain", "unmoved"]
+
+_FOLDS = 5
+_WEIGHTED = "labelled rows of the first window, weighted as the last"
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """The gain of one method over the reference, and both accuracies, if an assumption holds.
+
+    Attributes
+    ----------
+    gain : Gain
+    before, after : AccuracyEstimate or None
+        Of the reference and of the method.
+    shares : tuple of float or None
+        Share of each class in the target, where the assumption says it; None where it is that of the source, or where
+        the assumption says nothing about it.
+    """
+
+    gain: Gain
+    before: AccuracyEstimate | None
+    after: AccuracyEstimate | None
+    shares: tuple[float, ...] | None = None
+
+    @property
+    def gain_in_words(self) -> str:
+        """In points of accuracy."""
+        own = self.gain
+        return f"{100 * own.value:+.1f} points ({100 * own.low:+.1f} to {100 * own.high:+.1f})"
+
+    def judge(self, runs: Runs) -> Judgement:
+        """The gain for every row; whole intervals are known only for all rows together, so the lower end decides."""
+        rows = len(runs.target)
+        sure = self.gain.value if self.gain.low > 0.0 else min(self.gain.value, 0.0)
+        found: dict[Any, NDArray[np.float64]] = {name: np.full(rows, sure) for name in runs.names}
+        found[runs.reference] = np.zeros(rows)
+        return Judgement(found, None, "gain in accuracy if the assumption holds")
+
+
+def known_gain(
+    assumption: Assumption,
+    method: Method,
+    learner: Learner,
+    ends: DomainSequence,
+    seed: int = 0,
+    in_use: NDArray[np.int64] | None = None,
+) -> Found:
+    """What the method of an assumption gains over the source model, or over the answers of a model in use.
+
+    Parameters
+    ----------
+    assumption : Assumption
+        Covariates, proportions or scale.
+    method : Method
+    learner : Learner
+        Trained on the source.
+    ends : DomainSequence
+        Source and target; labels of the target are not looked at.
+    seed : int
+    in_use : int array, optional
+        What a model in use says about the target.
+    """
+    if isinstance(method, ImportanceWeights):
+        return _weighted(method, learner, ends, seed)
+    if isinstance(method, ProportionCorrection):
+        return _corrected(method, learner, ends, seed, in_use)
+    if isinstance(method, OwnScale):
+        return _scaled(method, learner, ends, seed, in_use)
+    raise InputError(f"the gain of {type(method).__name__} cannot be known from {assumption} alone")
+
+
+def unmoved(
+    learner: Learner, sequence: DomainSequence, declared: tuple[Assumption, ...], seed: int = 0
+) -> dict[str, AccuracyEstimate | None]:
+    """The accuracy where nothing speaks for a change: that of source rows which were held out."""
+    ends = sequence.masked().ends()
+    try:
+        here, there, held = _units_and_answers(learner, ends, seed)
+    except InputError:
+        return {"before": None, "estimate": None}
+    draw = Draw(_right(held), here)
+    own = accuracy_if(
+        draw, len(np.unique(there)), "held-out rows of the first window", declared=declared[0] if declared else None
+    )
+    return {"before": own, "estimate": own}
+
+
+def accuracy_before(ladder: Ladder, learner: Learner, sequence: DomainSequence, seed: int = 0) -> AccuracyEstimate:
+    """The accuracy of the source model on the target, if what was declared holds; conditional where nothing was.
+
+    Parameters
+    ----------
+    ladder : Ladder
+    learner : Learner
+        Trained on the source.
+    sequence : DomainSequence
+        Labels but the source's are not looked at.
+    seed : int
+    """
+    declared = ladder.declared
+    if not ladder.moved.rejected:
+        found = unmoved(learner, sequence, declared, seed)["before"]
+        return found or AccuracyEstimate(0.0, 0.0, 1.0, "none").refused("too few labelled rows to hold some out")
+    known = next((name for name in declared if name in ladder.standing), None)
+    if declared and known not in (Assumption.COVARIATES, Assumption.PROPORTIONS):
+        why = "what was declared is refuted" if known is None else f"{known} says nothing about the old model"
+        return AccuracyEstimate(0.0, 0.0, 1.0, "none").refused(f"{why}: label {rows_to_label()} rows")
+    ends = sequence.masked().ends()
+    try:
+        if known is Assumption.PROPORTIONS:
+            found = known_gain(known, ProportionCorrection(seed=seed), learner, ends, seed).before
+        else:
+            found = _weighted_accuracy(learner, ends, seed, known)
+    except InputError as error:
+        return AccuracyEstimate(0.0, 0.0, 1.0, "none").refused(str(error))
+    return found or AccuracyEstimate(0.0, 0.0, 1.0, "none").refused("it says nothing about the old model")
+
+
+def _weighted_accuracy(
+    learner: Learner, ends: DomainSequence, seed: int, declared: Assumption | None
+) -> AccuracyEstimate:
+    """Of the source model, by held-out rows of the source that are weighted as the target has them."""
+    weights = importance_weights(dense_matrix(ends.source), dense_matrix(ends.target))
+    here, there, held = _units_and_answers(learner, ends, seed)
+    found = accuracy_if(Draw(_right(held), here, weights), len(np.unique(there)), _WEIGHTED, declared=declared)
+    apart = raw_overlap(ends, seed)
+    return found if apart.estimable else found.refused(apart.sentence)
+
+
+def _units_and_answers(
+    learner: Learner, ends: DomainSequence, seed: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64], HeldOut]:
+    here, there = row_units(ends.source), row_units(ends.target)
+    return here, there, held_out(learner, ends.source, _FOLDS, seed, max_rows=None, units=here)
+
+
+def _right(held: HeldOut) -> NDArray[np.float64]:
+    return (held.logits.argmax(axis=1) == held.codes).astype(np.float64)
+
+
+def _weighted(method: ImportanceWeights, learner: Learner, ends: DomainSequence, seed: int) -> Found:
+    """Held-out rows of the source, weighted as the target has them: fair to any model if P(label | row) holds."""
+    weights = importance_weights(dense_matrix(ends.source), dense_matrix(ends.target), method.most)
+    here, there, held = _units_and_answers(learner, ends, seed)
+    plain = _right(held)
+    n_units = len(np.unique(there))
+    before = accuracy_if(Draw(plain, here, weights), n_units, _WEIGHTED, declared=Assumption.COVARIATES)
+    apart = raw_overlap(ends, seed)
+    if not apart.estimable:
+        before = before.refused(apart.sentence)
+        return Found(Gain(0.0, 0.0, 0.0), before, before)
+    if not learner.takes_weights:
+        return Found(Gain(0.0, 0.0, 0.0), before, before)
+    other = _weighted_answers(learner, ends, weights, here, seed)
+    after = accuracy_if(Draw(other, here, weights), n_units, _WEIGHTED, declared=Assumption.COVARIATES)
+    draw = Draw(other - plain, here, weights)
+    half = draw.quantile * draw.error
+    return Found(Gain(draw.value, draw.value - half, draw.value + half), before, after)
+
+
+def _weighted_answers(
+    learner: Learner, ends: DomainSequence, weights: NDArray[np.float64], units: NDArray[np.int64], seed: int
+) -> NDArray[np.float64]:
+    """Whether a model that was trained on weighted rows is right on those held out of its training."""
+    source = ends.source
+    weighed = type(source)(source.samples, source.labels, weights / weights.sum(), source.name, source.allow_missing)
+    return _right(held_out(learner, weighed, _FOLDS, seed, max_rows=None, units=units))
+
+
+def _corrected(
+    method: ProportionCorrection, learner: Learner, ends: DomainSequence, seed: int, in_use: NDArray[np.int64] | None
+) -> Found:
+    given = method.estimator if isinstance(method.estimator, GivenProportions) else None
+    fit = fit_proportions(learner, ends, seed, given, in_use)
+    value, low, high = fit.accuracy.value - fit.gain, fit.accuracy.low - fit.high, fit.accuracy.high - fit.low
+    before = AccuracyEstimate(
+        min(max(value, 0.0), 1.0), max(low, 0.0), min(high, 1.0), fit.accuracy.method, fit.accuracy.reliable
+    )
+    return Found(Gain(fit.gain, fit.low, fit.high), before, fit.accuracy, tuple(fit.by_likelihood.estimate))
+
+
+def _scaled(
+    method: OwnScale, learner: Learner, ends: DomainSequence, seed: int, in_use: NDArray[np.int64] | None
+) -> Found:
+    """Behind its own scale the target is the source again: what the model knows there, it knows of the target."""
+    here, there, held = _units_and_answers(learner, ends, seed)
+    n_units = len(np.unique(there))
+    after = accuracy_if(
+        Draw(_right(held), here), n_units, "held-out rows of the first window", declared=Assumption.SCALE
+    )
+    target = ends.target.samples
+    adapted = method.adapt(learner, ends).learner.logits(target)
+    old = learner.logits(target).argmax(axis=1) if in_use is None else in_use
+    shares, rows = held.calibration().probabilities(adapted), np.arange(len(old))
+    gained = shares[rows, adapted.argmax(axis=1)] - shares[rows, old]
+    draw = Draw(gained, there)
+    half = draw.quantile * draw.error if draw.size > 1.0 else NORMAL_95
+    return Found(Gain(draw.value, draw.value - half, draw.value + half), None, after)

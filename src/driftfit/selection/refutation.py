@@ -1,0 +1,212 @@
+"""What follows from each assumption, and whether the data contradict it. No label of the target is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftfit.domains import Domain, DomainSequence, is_tensor
+from driftfit.errors import InputError, SolverError
+from driftfit.learners import Learner
+from driftfit.methods import Assumption, CarriedLabels, OwnScale
+from driftfit.methods.alignment import dense_matrix
+from driftfit.methods.class_shares import class_shares
+from driftfit.paths import Transport
+from driftfit.seeds import derive_seed
+from driftfit.selection.ladder import Ladder, Tested
+from driftfit.transport import GromovWasserstein, Mapped, Orthogonal, isometry
+from driftfit.trust import Advice, PathView
+from driftfit.trust.checking import diagnose
+from driftfit.trust.diagnosis import fit_proportions
+from driftfit.trust.diagnosis.alignment_fit import aligned_windows
+from driftfit.trust.exchange import LEVEL, exchange_test, moved, row_units
+from driftfit.trust.view import encoded_rows
+
+__all__ = ["STRUCTURAL", "climb", "own_unit"]
+
+# Rows of a window that tests look at.
+_MOST_ROWS = 1_000
+# Fewer rows of the source in the proportions of the target cannot be told from anything.
+_FEWEST_ROWS = 40
+# Part of what a model knows of the source's classes that a coupling by structure must find again between its halves.
+_LEAST_CARRIED = 0.75
+_STRUCTURE_ROWS = 300
+STRUCTURAL = Mapped(Orthogonal(), start=GromovWasserstein())
+
+
+def climb(
+    learner: Learner,
+    sequence: DomainSequence,
+    declared: tuple[Assumption, ...] = (),
+    *,
+    seed: int = 0,
+    view: PathView | None = None,
+) -> Ladder:
+    """Ask first whether anything moved, and then what speaks against each assumption.
+
+    Parameters
+    ----------
+    learner : Learner
+        Trained on the source.
+    sequence : DomainSequence
+        Labels but the source's are not looked at.
+    declared : tuple of Assumption
+        Those that are tested; all of them where none is declared, to show what each would mean.
+    seed : int
+    view : PathView, optional
+        A view of the same domains, where somebody has one.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from driftfit.learners import as_learner
+    >>> rng = np.random.default_rng(0)
+    >>> y = np.arange(400) % 2
+    >>> old, new = (rng.normal(size=(400, 2)) + 3.0 * y[:, None] for _ in range(2))
+    >>> learner = as_learner(LogisticRegression(), np.array([0, 1])).fit(old, y)
+    >>> same, scaled = (climb(learner, DomainSequence([Domain(old, y), Domain(x)]), (Assumption.SCALE,))
+    ...                 for x in (new, 4.0 * new + 20.0))
+    >>> same.moved.rejected, scaled.moved.rejected, scaled.standing
+    (False, True, (<Assumption.SCALE: 'scale'>,))
+    """
+    small = sequence.masked().each(lambda one: one.subsample(_MOST_ROWS, derive_seed(seed, "tests", one.name)))
+    rows = small.each(lambda one: one.with_samples(numbers_of(learner, one)))
+    found = moved(rows, seed)
+    if not found.rejected:
+        return Ladder(declared, found)
+    tests = _tests(learner, small, rows, seed, view)
+    tested = {}
+    for assumption in declared or tuple(Assumption):
+        try:
+            tested[assumption] = tests[assumption]()
+        except (InputError, SolverError) as error:
+            tested[assumption] = Tested(assumption, f"it cannot be tested on these data: {error}")
+    return Ladder(declared, found, tested)
+
+
+def numbers_of(learner: Learner, domain: Domain) -> NDArray[np.float64]:
+    """Rows of finite numbers: the samples themselves, or in the space of the encoder where they hold words or gaps."""
+    try:
+        matrix = domain.matrix()
+    except InputError:
+        return encoded_rows(learner, domain.samples)
+    if is_tensor(matrix):
+        matrix = matrix.cpu().numpy()
+    return np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix, dtype=np.float64)
+
+
+def _tests(
+    learner: Learner, small: DomainSequence, rows: DomainSequence, seed: int, view: PathView | None
+) -> dict[Assumption, Callable[[], Tested]]:
+    """A test of each assumption, on the samples that the model reads and on the same as rows of numbers."""
+    return {
+        Assumption.COVARIATES: lambda: Tested(
+            Assumption.COVARIATES, None, "nothing could speak against it without labels of today"
+        ),
+        Assumption.PROPORTIONS: lambda: _proportions(learner, small.ends(), rows.ends(), seed),
+        Assumption.SCALE: lambda: _scale(rows.ends(), seed),
+        Assumption.STRUCTURE: lambda: _structure(learner, small.ends(), rows.ends(), seed),
+        Assumption.PATH: lambda: _path(view or PathView.of(small, learner, seed)),
+    }
+
+
+def _alike(source: Domain, target: Domain, seed: int, what: str) -> tuple[float, str]:
+    """Chance of the difference between two sets of rows, and a sentence on it."""
+    rng = np.random.default_rng(derive_seed(seed, "alike", what))
+    chance = exchange_test(
+        np.asarray(source.matrix()), np.asarray(target.matrix()), row_units(source), row_units(target), rng
+    )
+    return chance, f"{what} (p {chance:.2g})"
+
+
+def _scale(ends: DomainSequence, seed: int) -> Tested:
+    """Behind a scale of its own the target must be the source again, all columns together."""
+    windows = aligned_windows(OwnScale(), ends, seed)
+    chance, words = _alike(windows.source, windows.target, seed, "each column in its own scale")
+    if chance < LEVEL:
+        return Tested(Assumption.SCALE, f"the rows still differ with {words}")
+    return Tested(Assumption.SCALE, None, f"the rows look alike with {words}")
+
+
+def _proportions(learner: Learner, ends: DomainSequence, rows: DomainSequence, seed: int) -> Tested:
+    """Rows of the source, drawn in the proportions that were estimated, must look like the target."""
+    fit = fit_proportions(learner, ends, seed)
+    if fit.misfit > fit.largest_misfit:
+        return Tested(Assumption.PROPORTIONS, fit.misfit_of_scores)
+    drawn = _in_proportions(rows, learner, np.asarray(fit.by_likelihood.estimate), seed)
+    share = ", ".join(
+        f"{name} {100 * value:.0f} %" for name, value in zip(learner.classes, fit.by_likelihood.estimate, strict=True)
+    )
+    if drawn is None:
+        return Tested(Assumption.PROPORTIONS, None, f"too few rows to say more than that these fit best: {share}")
+    chance, words = _alike(drawn, rows.target, seed, f"the first window in new proportions ({share})")
+    if chance < LEVEL:
+        return Tested(Assumption.PROPORTIONS, f"the rows differ from {words}")
+    return Tested(Assumption.PROPORTIONS, None, f"the rows look like {words}")
+
+
+def _in_proportions(ends: DomainSequence, learner: Learner, shares: NDArray[np.float64], seed: int) -> Domain | None:
+    """As many rows of the source as there are in other proportions, or None where these are too few."""
+    rng = np.random.default_rng(derive_seed(seed, "in proportions"))
+    codes = ends.source.codes(learner.classes)
+    known = class_shares(codes, len(learner.classes))
+    wanted = np.flatnonzero((shares > 0) & (known > 0))
+    whole = min(float((known[wanted] * len(codes) / shares[wanted]).min()), float(len(codes)))
+    if whole < _FEWEST_ROWS:
+        return None
+    rows = [rng.permutation(np.flatnonzero(codes == code))[: round(whole * shares[code])] for code in wanted]
+    return ends.source.take(np.sort(np.concatenate(rows))).without_labels()
+
+
+def own_unit(domain: Domain) -> Domain:
+    """The cloud about its mean, in units of its whole deviation: what a turn, a mirror and a zoom leave as it is."""
+    rows = dense_matrix(domain)
+    centred = rows - rows.mean(axis=0)
+    size = float(np.sqrt(np.square(centred).sum(axis=1).mean()))
+    return domain.with_samples(centred / (size if size > 0 else 1.0))
+
+
+def _structure(learner: Learner, ends: DomainSequence, rows: DomainSequence, seed: int) -> Tested:
+    """Distances inside the target must be those of the source, and they must tell the source's own classes apart."""
+    source, target = (own_unit(domain) for domain in rows)
+    found = isometry(source.samples, target.samples, max_samples=_STRUCTURE_ROWS, seed=seed)
+    if not found.plausible:
+        return Tested(Assumption.STRUCTURE, str(found))
+    carried, known, chance = _between_halves(learner, ends, source, seed)
+    if carried - chance < _LEAST_CARRIED * (known - chance):
+        return Tested(
+            Assumption.STRUCTURE,
+            "distances between rows do not tell the classes apart: labels carried by them from one half of the first "
+            f"window to the other are right for {100 * carried:.0f} %, where a model is for {100 * known:.0f} %",
+        )
+    return Tested(
+        Assumption.STRUCTURE,
+        None,
+        f"distances are bent {found.ratio:.2f} times as much as between halves of the first window, and carry "
+        f"{100 * carried:.0f} % of its labels rightly from one half to the other",
+    )
+
+
+def _between_halves(learner: Learner, ends: DomainSequence, scaled: Domain, seed: int) -> tuple[float, float, float]:
+    """Share of labels that are right: carried between halves of the source, by a model, and by the largest class."""
+    rng = np.random.default_rng(derive_seed(seed, "halves"))
+    order = rng.permutation(len(scaled))[: 2 * _STRUCTURE_ROWS]
+    one, other = order[: len(order) // 2], order[len(order) // 2 :]
+    codes = ends.source.codes(learner.classes)
+    halves = DomainSequence([scaled.take(one), scaled.take(other).without_labels()])
+    plans = Transport(STRUCTURAL, certified=False)
+    found = CarriedLabels(plans, feature_space=False, refit=False, direct=True).adapt(learner, halves).carried
+    carried = float((np.asarray(found).argmax(axis=1) == codes[other]).mean())
+    model = learner.fit(ends.source.take(one).samples, codes[one])
+    right = model.logits(ends.source.take(other).samples).argmax(axis=1) == codes[other]
+    return carried, float(right.mean()), float(class_shares(codes[other], len(learner.classes)).max())
+
+
+def _path(view: PathView) -> Tested:
+    """Every step must be small against the margins of the classes."""
+    verdict = diagnose(view)
+    if verdict.advice is Advice.ADAPT:
+        return Tested(Assumption.PATH, None, verdict.reasons[0])
+    return Tested(Assumption.PATH, verdict.reasons[0])
