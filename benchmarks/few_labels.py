@@ -2,9 +2,9 @@
 
     DRIFTFIT_DATA=... python benchmarks/few_labels.py [--budget 50] [--seeds 0 1] [--json results/few_labels.json]
 
-The old model and every remedy predict the held-out rows of the last window (`benchmarks/remedies.py`). A budget of them
-is labelled, the candidate with the highest (weighted) accuracy on these is taken, and what it loses to the best one on
-all held-out rows is its regret. 200 draws each.
+The old model and every remedy predict the held-out rows of the last window (`benchmarks/real_tables.py`). A budget of
+them is labelled, the candidate with the highest (weighted) accuracy on these is taken, and what it loses to the best
+one on all held-out rows is its regret. 200 draws each.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from real_tables import MODELS, TABLES, source_model, split
 from records import write_record
-from remedies import MODELS, TABLES, source_model, split
 
 from driftfit.errors import InputError
-from driftfit.estimators.remedies import table_remedies
+from driftfit.selection import table_methods
 from driftfit.tables.labelled_rows import rows_to_ask
 
 N_DRAWS = 200
@@ -45,7 +45,7 @@ def asked(name: str, seed: int, word: str, budget: int) -> dict[str, Any]:
     found = split(name, seed)
     learner = source_model(word, found.sequence, seed)
     models = {"old": learner}
-    for remedy, method in table_remedies(seed=seed).items():
+    for remedy, method in table_methods(seed=seed).items():
         with suppress(InputError):  # one that does not fit has no say
             models[remedy] = method.adapt(learner, found.sequence).learner
     votes = {key: model.logits(found.held).argmax(axis=1) for key, model in models.items()}

@@ -28,8 +28,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from real_tables import TABLES, TableCase, frame_of
 from records import write_record
-from remedies import TABLES, TableCase, frame_of
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.impute import SimpleImputer
@@ -51,8 +51,6 @@ MODELS = ("logistic", "forest", "boosting")
 DECLARED = "declared"
 ARMS = ("frame", "auto", *(f"frame:{word}" for word in WORDS), f"auto:{DECLARED}")
 N_WINDOWS, N_ROWS = 5, 2_500
-# All recidivism after this day is of people who came back: the rows were selected by their label.
-LAST_DAY = "2014-04-01"
 POINT = 0.01
 
 
@@ -274,13 +272,11 @@ def real_tables() -> dict[str, tuple[TableCase, tuple[str, ...]]]:
 def table_case(name: str, seed: int) -> Case:
     """Five equal windows of a real table, at most 2,500 rows of each, in order."""
     case, hidden = real_tables()[name]
-    if name in TABLES and name != "recidivism":
+    if name in TABLES:
         frame = frame_of(name)
         place = frame.pop("@order").to_numpy()
     else:
         frame = pd.read_parquet(Path(os.environ["DRIFTFIT_DATA"]) / case.path).sort_values(case.order, kind="stable")
-        if name == "recidivism":
-            frame = frame[frame[case.order] <= LAST_DAY]
         place = frame.pop(case.order).rank(method="dense").to_numpy()
     rng = np.random.default_rng(derive_seed(seed, "harm", name))
     parts = [rows for _, rows in ByQuantile(N_WINDOWS).cut(place)]

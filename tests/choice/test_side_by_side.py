@@ -8,9 +8,9 @@ from driftfit.choice import Chosen
 from driftfit.datasets.toy import moving_gaussians
 from driftfit.engines import Processes, Ray, Serial
 from driftfit.errors import InputError
-from driftfit.estimators.remedies import ChosenRemedy
 from driftfit.learners import as_learner
 from driftfit.methods import GOAT, CarriedLabels, GivenProportions, GradualSelfTraining, ProportionCorrection
+from driftfit.selection import ByEvidence
 
 PATH = moving_gaussians((0, 0.8, 1.5), n_samples=120)
 CANDIDATES = {
@@ -55,8 +55,9 @@ def test_the_same_on_processes():
     assert list(there.choice.scores) == ["source", "GOAT", "gradual", "carried"]
 
 
-def test_the_same_remedies_on_processes():
-    same(Processes(2), ChosenRemedy)
+def test_the_same_by_evidence_on_processes():
+    _, found = same(Processes(2), lambda **own: ByEvidence(("structure", "path"), of_one_kind=True, **own))
+    assert len(found.choice.scores) > 1
 
 
 @pytest.mark.slow

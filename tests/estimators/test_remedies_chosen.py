@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from driftfit.estimators.remedies import PROPORTIONS, ChosenRemedy, table_remedies
 from sklearn.linear_model import LogisticRegression
 
 from driftfit.domains import Domain, DomainSequence
 from driftfit.estimators import AdaptedClassifier
-from driftfit.estimators.remedies import PROPORTIONS, ChosenRemedy, table_remedies
 from driftfit.learners import as_learner
 from driftfit.methods import OwnScale, ProportionCorrection
 from driftfit.trust.diagnosis import fit_proportions

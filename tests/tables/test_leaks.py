@@ -17,11 +17,11 @@ from driftfit import Domain, DomainSequence
 from driftfit.choice import ChosenGOAT
 from driftfit.cli import main
 from driftfit.domains import ByValue, from_table
-from driftfit.estimators.remedies import ChosenRemedy
 from driftfit.learners import as_learner
 from driftfit.methods import (
     GOAT,
     Alignment,
+    Assumption,
     ByConfusion,
     CarriedLabels,
     CovarianceAlignment,
@@ -40,6 +40,7 @@ from driftfit.methods import (
     Taught,
 )
 from driftfit.methods.baselines import DANN, BaselineMethod, CoVi, DeepCoral, DeepJDOT
+from driftfit.selection import ByEvidence
 from driftfit.tables import Column, Settings, adapt_frame, check_frame, check_summary
 from driftfit.trust import Gate
 
@@ -170,7 +171,8 @@ class TestArrays:
             MappedSource(),
             RecentScale(4),
             Taught(),
-            ChosenRemedy(),
+            ByEvidence(),
+            *(ByEvidence(word) for word in Assumption),
             BaselineMethod(DANN(), epochs=2),
             BaselineMethod(DeepCoral(), epochs=2),
             BaselineMethod(DeepJDOT(), epochs=2),

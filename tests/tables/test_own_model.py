@@ -12,8 +12,8 @@ from sklearn.preprocessing import StandardScaler
 
 from driftfit.cli import main
 from driftfit.errors import InputError
-from driftfit.estimators.remedies import IN_USE
 from driftfit.methods import OwnScale
+from driftfit.selection import IN_USE
 from driftfit.tables import Column, Settings, adapt_checked, check_frame
 from driftfit.tables.labelled_rows import labels_in_table, wanted_rows
 from driftfit.tables.own_model import label_codes, own_model, predictions_in
@@ -78,9 +78,11 @@ def test_a_column_of_predictions_is_no_feature_and_is_kept_as_it_is():
     assert result.predictions["predicted_probability"].isna().all()
 
 
-def test_it_is_left_where_a_remedy_is_clearly_better(files):
+def test_it_is_left_where_a_declared_scale_is_clearly_better(files):
     frame = table(drift=2.0)
-    result = adapt_checked(check_frame(frame, settings(in_use=own_model(str(files / "named.skops")))))
+    model = own_model(str(files / "named.skops"))
+    assert adapt_checked(check_frame(frame, settings(in_use=model))).kept == "source"
+    result = adapt_checked(check_frame(frame, settings(in_use=model, assume="scale")))
     choice = result.choice
     assert (result.kept, choice.reference) == ("adapted", IN_USE)
     assert choice.gains[choice.best].low > 0
@@ -89,8 +91,10 @@ def test_it_is_left_where_a_remedy_is_clearly_better(files):
 
 
 def test_its_accuracy_on_the_first_window_is_told_and_refused_without_overlap(files):
-    near = check_frame(table(), settings(in_use=own_model(str(files / "named.skops"))))
-    far = check_frame(table(drift=2.0), settings(in_use=own_model(str(files / "named.skops"))))
+    model = own_model(str(files / "named.skops"))
+    near, undeclared = (check_frame(table(), settings(in_use=model, assume=word)) for word in ("covariates", ()))
+    far = check_frame(table(drift=2.0), settings(in_use=model, assume="covariates"))
+    assert not undeclared.decision.before.reliable
     assert near.decision.before.reliable
     assert near.decision.before.high - near.decision.before.low < 0.3
     assert not far.decision.before.reliable

@@ -50,6 +50,12 @@ def declare_table(parser: argparse.ArgumentParser) -> None:
         metavar="COLUMNS",
         help="columns to leave out; names separated by commas, may be repeated",
     )
+    parser.add_argument(
+        "--group",
+        metavar="COLUMN",
+        help="column that says what a row belongs to, such as its customer or machine; no feature. Rows of one group "
+        "resemble each other, so that tests count groups [each row by itself, or neighbours that follow each other]",
+    )
     _declare_windows(parser.add_argument_group("windows", "one of these [five with equally many rows]"))
     _declare_model(parser.add_argument_group("model"))
     _declare_adaptation(
@@ -214,6 +220,7 @@ def settings_of(chosen: argparse.Namespace, fail: Fail) -> Settings:
         proportions=chosen.proportions,
         in_use=_in_use(chosen),
         assume=chosen.assume,
+        group=chosen.group,
         labels_until=chosen.labels_until,
     )
     if chosen.model != "auto":

@@ -154,8 +154,8 @@ class RecentScale:
     """A new model on the source, every row in units of the rows just before it; new rows are read the same way.
 
     Right where a label depends on how a value compares with those before it, and the level drifts: a price, a sensor.
-    Whether it does can be measured on the labelled rows of the source (`driftfit.trust.diagnosis.fit_recent`). Rows of
-    a domain must stand in their order, none left out.
+    Whether it does takes labels of more than one window to know. Rows of a domain must stand in their order, none left
+    out.
 
     Parameters
     ----------

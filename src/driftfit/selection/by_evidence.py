@@ -152,7 +152,8 @@ class ByEvidence:
         work = workspace or Workspace()
         ladder = self._climbed(learner, masked)
         if not ladder.moved.rejected:
-            return self._kept(learner, masked, replace(ladder, **unmoved(learner, masked, self.assume, self.seed)))
+            own = unmoved(learner, masked, self.assume, self.seed)
+            return self._kept(learner, masked, replace(ladder, before=own, estimate=own))
         weaker = self._weaker(learner, masked)
         if weaker is not None:
             return self._kept(learner, masked, ladder, weaker)

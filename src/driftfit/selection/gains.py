@@ -99,18 +99,15 @@ def known_gain(
 
 def unmoved(
     learner: Learner, sequence: DomainSequence, declared: tuple[Assumption, ...], seed: int = 0
-) -> dict[str, AccuracyEstimate | None]:
-    """The accuracy where nothing speaks for a change: that of source rows which were held out."""
+) -> AccuracyEstimate | None:
+    """The accuracy where nothing speaks for a change: that of source rows which were held out, if these suffice."""
     ends = sequence.masked().ends()
     try:
         here, there, held = _units_and_answers(learner, ends, seed)
     except InputError:
-        return {"before": None, "estimate": None}
-    draw = Draw(_right(held), here)
-    own = accuracy_if(
-        draw, len(np.unique(there)), "held-out rows of the first window", declared=declared[0] if declared else None
-    )
-    return {"before": own, "estimate": own}
+        return None
+    words, known = "held-out rows of the first window", declared[0] if declared else None
+    return accuracy_if(Draw(_right(held), here), len(np.unique(there)), words, declared=known)
 
 
 def accuracy_before(ladder: Ladder, learner: Learner, sequence: DomainSequence, seed: int = 0) -> AccuracyEstimate:
@@ -127,7 +124,7 @@ def accuracy_before(ladder: Ladder, learner: Learner, sequence: DomainSequence, 
     """
     declared = ladder.declared
     if not ladder.moved.rejected:
-        found = unmoved(learner, sequence, declared, seed)["before"]
+        found = unmoved(learner, sequence, declared, seed)
         return found or AccuracyEstimate(0.0, 0.0, 1.0, "none").refused("too few labelled rows to hold some out")
     known = next((name for name in declared if name in ladder.standing), None)
     if declared and known not in (Assumption.COVARIATES, Assumption.PROPORTIONS):
@@ -163,7 +160,7 @@ def _units_and_answers(
 
 
 def _right(held: HeldOut) -> NDArray[np.float64]:
-    return (held.logits.argmax(axis=1) == held.codes).astype(np.float64)
+    return np.asarray(held.logits.argmax(axis=1) == held.codes, dtype=np.float64)
 
 
 def _weighted(method: ImportanceWeights, learner: Learner, ends: DomainSequence, seed: int) -> Found:

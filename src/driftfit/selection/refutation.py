@@ -20,8 +20,8 @@ from driftfit.transport import GromovWasserstein, Mapped, Orthogonal, isometry
 from driftfit.trust import Advice, PathView
 from driftfit.trust.checking import diagnose
 from driftfit.trust.diagnosis import fit_proportions
-from driftfit.trust.diagnosis.alignment_fit import aligned_windows
-from driftfit.trust.exchange import LEVEL, exchange_test, moved, row_units
+from driftfit.trust.diagnosis.alignment_fit import aligned_windows, own_scale_chance
+from driftfit.trust.exchange import LEVEL, Moved, alike, moved
 from driftfit.trust.view import encoded_rows
 
 __all__ = ["STRUCTURAL", "climb", "own_unit"]
@@ -43,6 +43,7 @@ def climb(
     *,
     seed: int = 0,
     view: PathView | None = None,
+    found: Moved | None = None,
 ) -> Ladder:
     """Ask first whether anything moved, and then what speaks against each assumption.
 
@@ -57,6 +58,8 @@ def climb(
     seed : int
     view : PathView, optional
         A view of the same domains, where somebody has one.
+    found : Moved, optional
+        Whether anything moved, where that is known already.
 
     Examples
     --------
@@ -73,7 +76,7 @@ def climb(
     """
     small = sequence.masked().each(lambda one: one.subsample(_MOST_ROWS, derive_seed(seed, "tests", one.name)))
     rows = small.each(lambda one: one.with_samples(numbers_of(learner, one)))
-    found = moved(rows, seed)
+    found = moved(rows, seed) if found is None else found
     if not found.rejected:
         return Ladder(declared, found)
     tests = _tests(learner, small, rows, seed, view)
@@ -112,19 +115,11 @@ def _tests(
     }
 
 
-def _alike(source: Domain, target: Domain, seed: int, what: str) -> tuple[float, str]:
-    """Chance of the difference between two sets of rows, and a sentence on it."""
-    rng = np.random.default_rng(derive_seed(seed, "alike", what))
-    chance = exchange_test(
-        np.asarray(source.matrix()), np.asarray(target.matrix()), row_units(source), row_units(target), rng
-    )
-    return chance, f"{what} (p {chance:.2g})"
-
-
 def _scale(ends: DomainSequence, seed: int) -> Tested:
     """Behind a scale of its own the target must be the source again, all columns together."""
     windows = aligned_windows(OwnScale(), ends, seed)
-    chance, words = _alike(windows.source, windows.target, seed, "each column in its own scale")
+    chance = own_scale_chance(windows, seed)
+    words = f"each column in its own scale (p {chance:.2g})"
     if chance < LEVEL:
         return Tested(Assumption.SCALE, f"the rows still differ with {words}")
     return Tested(Assumption.SCALE, None, f"the rows look alike with {words}")
@@ -141,7 +136,8 @@ def _proportions(learner: Learner, ends: DomainSequence, rows: DomainSequence, s
     )
     if drawn is None:
         return Tested(Assumption.PROPORTIONS, None, f"too few rows to say more than that these fit best: {share}")
-    chance, words = _alike(drawn, rows.target, seed, f"the first window in new proportions ({share})")
+    chance = alike(drawn, rows.target, seed, "in new proportions")
+    words = f"the first window in new proportions ({share}; p {chance:.2g})"
     if chance < LEVEL:
         return Tested(Assumption.PROPORTIONS, f"the rows differ from {words}")
     return Tested(Assumption.PROPORTIONS, None, f"the rows look like {words}")

@@ -31,10 +31,11 @@ from driftfit.tables.settings import Settings
 from driftfit.trust import AccuracyEstimate, Decision, PathView, assess
 from driftfit.trust.accuracy import spread
 from driftfit.trust.diagnosis import Diagnosis, diagnose_drift
+from driftfit.trust.exchange import Moved, moved
 from driftfit.trust.overlap import overlapping
 from driftfit.trust.weighted import effective_size, mean
 
-__all__ = ["Checked", "Progress", "check_frame", "check_table", "recorded"]
+__all__ = ["Checked", "Progress", "check_frame", "check_table", "of_one_kind", "recorded"]
 
 # Called with the name of a stage, how much of it is done and how much there is.
 Progress = Callable[[str, int, int], None]
@@ -121,8 +122,9 @@ def check_table(table: Table, settings: Settings, progress: Progress | None = No
         source, told = _source_model(table, prepared, settings)
         view = settings.gate.view(prepared.sample, source)
         decision = assess(view, source, gate=settings.gate)
-        diagnosis = _diagnosis(table, prepared, source, settings)
-        ladder = _ladder(table, prepared, source, settings, view)
+        found = None if of_one_kind(table, source) else moved(prepared.sample, settings.seed, each_column=True)
+        ladder = _ladder(prepared, source, settings, view, found)
+        diagnosis = _diagnosis(prepared, source, settings, found, ladder)
         if ladder is not None:
             # One number for one thing: the estimate names what it assumes, and rests on what was declared.
             decision = replace(decision, before=accuracy_before(ladder, source, prepared.sample, settings.seed))
@@ -135,7 +137,7 @@ def check_table(table: Table, settings: Settings, progress: Progress | None = No
 def _with_model_in_use(checked: Checked) -> Checked:
     """The same, with the answers of the model in use and what can be said about its accuracy."""
     own, prepared, view = checked.settings.in_use, checked.prepared, checked.view
-    if own is None or checked.table.image_shape is not None or is_network(checked.source.estimator):
+    if own is None or of_one_kind(checked.table, checked.source):
         raise InputError("a model in use is compared with remedies for columns, not for pictures or networks")
     (source, odd), (target, more) = checked.answers(prepared.source_rows), checked.answers(prepared.target_rows)
     here, there = prepared.training.source, prepared.training.target
@@ -172,27 +174,35 @@ def recorded() -> Iterator[list[str]]:
     messages += dict.fromkeys(str(warning.message).splitlines()[0] for warning in caught)
 
 
-def _diagnosis(table: Table, prepared: Prepared, source: Learner, settings: Settings) -> Diagnosis | str:
+def of_one_kind(table: Table, source: Learner) -> bool:
+    """Whether the features are pixels, or what a network reads, and no columns that each mean something."""
+    return table.image_shape is not None or is_network(source.estimator)
+
+
+def _diagnosis(
+    prepared: Prepared, source: Learner, settings: Settings, found: Moved | None, ladder: Ladder | None
+) -> Diagnosis | str:
     """What moved, where the features are columns and the model can be trained anew in no time."""
-    if table.image_shape is not None or is_network(source.estimator):
+    if found is None:
         return "pictures and networks are not diagnosed column by column"
     names = tuple(feature_owners(prepared.preprocessing, prepared.plans))
+    stands = None if ladder is None else {name: not one.rejected for name, one in ladder.tested.items()}
     try:
-        return diagnose_drift(source, prepared.sample, names, settings.seed)
+        return diagnose_drift(source, prepared.sample, names, settings.seed, found=found, stands=stands)
     except InputError as error:
         return str(error)
 
 
-def _ladder(table: Table, prepared: Prepared, source: Learner, settings: Settings, view: PathView) -> Ladder | None:
+def _ladder(
+    prepared: Prepared, source: Learner, settings: Settings, view: PathView, found: Moved | None
+) -> Ladder | None:
     """What was declared, tested; for the default method on columns alone."""
-    if table.image_shape is not None or is_network(source.estimator):
-        return None
-    if settings.method is not None or settings.n_generated is not None:
+    if found is None or settings.method is not None or settings.n_generated is not None:
         return None
     declared = settings.assume
     if settings.proportions and Assumption.PROPORTIONS not in declared:
         declared = (Assumption.PROPORTIONS, *declared)
-    return climb(source, prepared.sample, declared, seed=settings.seed, view=view)
+    return climb(source, prepared.sample, declared, seed=settings.seed, view=view, found=found)
 
 
 def _source_model(table: Table, prepared: Prepared, settings: Settings) -> tuple[Learner, list[str]]:

@@ -19,9 +19,8 @@ from driftfit.errors import InputError
 from driftfit.methods import Adaptation, Method, ModelInUse, OnStep, SourceOnly
 from driftfit.methods.labelled_training import LabelledTraining
 from driftfit.selection import IN_USE, LadderChoice, table_methods
-from driftfit.tables.checked import Checked
+from driftfit.tables.checked import Checked, of_one_kind
 from driftfit.tables.columns import conform
-from driftfit.tables.models import is_network
 from driftfit.tables.own_model import label_codes
 from driftfit.tables.preprocess import as_matrix
 from driftfit.tables.read import open_table
@@ -255,7 +254,7 @@ def measured(choice: Choice, name: Any, labelled: LabelledRows) -> AccuracyEstim
 
 
 def _check_columns(checked: Checked) -> None:
-    if checked.table.image_shape is not None or is_network(checked.source.estimator):
+    if of_one_kind(checked.table, checked.source):
         raise InputError(
             "labels of some rows are for tables of columns and scikit-learn models, not for pictures or networks; "
             "put the labelled rows into the first window instead"

@@ -92,10 +92,13 @@ def prepare(table: Table, settings: Settings) -> Prepared:
     conformed = conform(frame, plans)
     preprocessing = make_preprocessing(plans, scale=table.image_shape is None).fit(conformed)
     matrix = as_matrix(preprocessing, conformed)
+    groups = None if settings.group is None else _gather(table, parts, [settings.group])[0][settings.group].to_numpy()
     domains = []
     for number, (window, rows) in enumerate(zip(windows, parts, strict=True)):
-        samples = matrix[np.searchsorted(chosen, rows)]
-        domains.append(Domain(samples, labels=labels.values if number == 0 else None, name=window.name))
+        place = np.searchsorted(chosen, rows)
+        own = None if groups is None else groups[place]
+        known = labels.values if number == 0 else None
+        domains.append(Domain(matrix[place], labels=known, name=window.name, groups=own))
     training = DomainSequence(domains)
     # The same rows that plans are made between.
     sample = training.each(Transport(max_samples=settings.limits.transport, seed=settings.seed).sampled)
@@ -118,7 +121,8 @@ def _features(table: Table, settings: Settings) -> list[str]:
     hidden = _known(table, settings.drop, "drop")
     if settings.in_use is not None:
         hidden += _known(table, settings.in_use.hidden, "the model in use")
-    features = table.features(settings.label, *ordering, *hidden)
+    grouping = () if settings.group is None else _known(table, (settings.group,), "group")
+    features = table.features(settings.label, *ordering, *hidden, *grouping)
     if not features:
         raise InputError("the table has no feature column besides label and order")
     return features

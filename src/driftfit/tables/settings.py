@@ -138,6 +138,9 @@ class Settings:
         method. Nothing by default: then the old model stays.
     labels_until : str, optional
         Name or number (from 1) of the last window whose labels may be used; the first one by default.
+    group : str, optional
+        Column that says what a row belongs to, such as its customer or machine; no feature. Rows of one group may
+        resemble each other, so that tests count groups and not rows.
     """
 
     label: str
@@ -156,6 +159,7 @@ class Settings:
     in_use: OwnModel | None = None
     labels_until: str | None = None
     assume: Any = ()
+    group: str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "assume", Assumption.of(self.assume))
@@ -173,6 +177,8 @@ class Settings:
             )
         if isinstance(self.order, Column) and self.order.name == self.label:
             raise InputError(f"label and order must be two columns, got {self.label!r} for both")
+        if self.group is not None and self.group == self.label:
+            raise InputError(f"label and group must be two columns, got {self.label!r} for both")
         if self.proportions and (self.method is not None or self.n_generated is not None):
             raise InputError(f"proportions belong to the default method, got them beside {self.method_word!r}")
         if self.in_use is not None and (self.method is not None or self.n_generated is not None):
@@ -241,6 +247,7 @@ class Settings:
             "keep": self.keep.value,
             "categorical": list(self.categorical),
             "assume": list(self.assume),
+            "group": self.group,
             "proportions": dict(self.proportions),
             "in_use": None if self.in_use is None else self.in_use.word,
             "labels_until": self.labels_until or "the first window",

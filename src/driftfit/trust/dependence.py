@@ -17,8 +17,8 @@ __all__ = ["Memory", "Units", "autocorrelation", "numbers_of", "row_units"]
 _LEVEL = 0.05
 # Fewer blocks on either side are too few to be exchanged.
 FEWEST_BLOCKS = 5
-# Part of the variance of a mean over many rows that the means of blocks do not show, as blocks know their neighbours: of
-# an AR(1) series a fifth is missing where blocks are two and a half autocorrelation times long.
+# Part of the variance of a mean over many rows that the means of blocks do not show, as blocks know their neighbours:
+# of an AR(1) series a fifth is missing where blocks are two and a half autocorrelation times long.
 _MISSED = 0.2
 # Shorter windows show no autocorrelation.
 _FEWEST_ROWS = 20
@@ -108,8 +108,8 @@ def row_units(domain: Domain) -> NDArray[np.int64]:
     """The unit of each row of a domain, numbered from 0: its group; else a block of neighbours; else the row itself.
 
     Blocks are so long that they hardly know their neighbours, as far as the order of the rows shows it
-    (`autocorrelation`), and at most the whole domain. Independent rows that stand sorted look as if they followed each other: give each of
-    them a group of its own.
+    (`autocorrelation`), and at most the whole domain. Independent rows that stand sorted look as if they followed each
+    other: give each of them a group of its own.
 
     Parameters
     ----------
@@ -141,8 +141,8 @@ def numbers_of(domain: Domain) -> NDArray[np.float64]:
 def autocorrelation(*windows: NDArray[np.float64]) -> Memory:
     """How long the rows of each column remember each other: not at all where neither it nor all together show it.
 
-    Ranks are looked at, and how far they lie from the middle. Each figure is the largest over the windows and over three
-    estimates: that of an AR(1) series with Kendall's correction, the sum of the autocorrelations as long as their
+    Ranks are looked at, and how far they lie from the middle. Each figure is the largest over the windows and over
+    three estimates: that of an AR(1) series with Kendall's correction, the sum of the autocorrelations as long as their
     pairs are positive (Geyer), and the sum up to the lag that is five times the sum (Sokal).
 
     Parameters
@@ -161,7 +161,7 @@ def autocorrelation(*windows: NDArray[np.float64]) -> Memory:
     (1.0, 1, True, True)
     """
     d = windows[0].shape[1]
-    looked = np.unique(np.linspace(0, d - 1, min(d, max(_MOST_SERIES // len(windows), 32))).astype(int)) if d else []
+    looked = np.unique(np.linspace(0, d - 1, min(d, max(_MOST_SERIES // len(windows), 32))).astype(np.int64))
     series = [_series(rows[:_MOST_ROWS][:, looked]) for rows in windows if len(rows) >= _FEWEST_ROWS]
     if not series or series[0].shape[1] == 0:
         return Memory(np.ones(d), np.ones(d, dtype=np.int64))
@@ -188,7 +188,7 @@ def _series(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     both = np.hstack([ranks, np.abs(ranks - np.median(ranks, axis=0))])
     both -= both.mean(axis=0)
     size = np.sqrt((both**2).sum(axis=0))
-    return np.divide(both, size, out=np.zeros_like(both), where=size > 1e-9)
+    return np.asarray(np.divide(both, size, out=np.zeros_like(both), where=size > 1e-9))
 
 
 def _autocorrelations(series: NDArray[np.float64]) -> NDArray[np.float64]:

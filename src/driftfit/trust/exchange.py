@@ -8,7 +8,7 @@ largest of all exchanges as any other, for any number of rows and whatever happe
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import comb
 
 import numpy as np
@@ -23,8 +23,8 @@ from driftfit.seeds import derive_seed
 from driftfit.trust.dependence import Units, numbers_of, row_units
 
 __all__ = [
-    "LEVEL", "Moved", "Sides", "column_chances", "exchange_test", "joint_likeness", "largest_of_exchanges", "moved",
-    "row_units",
+    "LEVEL", "Moved", "Sides", "alike", "column_chances", "exchange_test", "joint_likeness", "joint_test",
+    "largest_of_exchanges", "moved", "row_units",
 ]  # fmt: skip
 
 # Share of pairs of windows without any change that may be called changed.
@@ -62,6 +62,9 @@ class Moved:
         Columns that follow themselves over too much of a window to be judged, and all columns.
     time : float
         Rows that are worth one independent row.
+    columns : tuple of float
+        The same for each column by itself, adjusted for their number, where it was asked for; 1 for those that cannot
+        be judged, and never less than ``p``: a column moved only where something did.
     """
 
     p: float
@@ -72,6 +75,7 @@ class Moved:
     n_slow: int = 0
     n_columns: int = 0
     time: float = 1.0
+    columns: tuple[float, ...] = ()
 
     @property
     def rejected(self) -> bool:
@@ -189,7 +193,7 @@ class Sides:
     @staticmethod
     def _weights(on_first: NDArray[np.bool_]) -> NDArray[np.float64]:
         n = on_first.sum(axis=0)
-        return np.where(on_first, 1.0 / n, -1.0 / (len(on_first) - n))
+        return np.asarray(np.where(on_first, 1.0 / n, -1.0 / (len(on_first) - n)))
 
 
 def exchange_test(
@@ -253,6 +257,15 @@ def exchange_test(
     return _staged(sides, families, combined, n_exchanges, rng)
 
 
+def alike(source: Domain, target: Domain, seed: int, what: str) -> float:
+    """Chance of the difference between the rows of two domains that were made alike; ``what`` names how.
+
+    Units are not shared between them: what made them alike moved the rows of one.
+    """
+    rng = np.random.default_rng(derive_seed(seed, "alike", what))
+    return exchange_test(numbers_of(source), numbers_of(target), row_units(source), row_units(target), rng)
+
+
 def column_chances(
     a: NDArray[np.float64], b: NDArray[np.float64], sides: Sides, rng: np.random.Generator, n_exchanges: int = 499
 ) -> NDArray[np.float64]:
@@ -288,7 +301,7 @@ def column_chances(
     return adjusted
 
 
-def moved(sequence: DomainSequence, seed: int = 0) -> Moved:
+def moved(sequence: DomainSequence, seed: int = 0, *, each_column: bool = False) -> Moved:
     """Whether anything differs between the source and the target of a sequence beyond chance; no label is looked at.
 
     Groups are exchanged where both ends have them, else blocks of neighbours where the order of the rows shows that
@@ -299,6 +312,8 @@ def moved(sequence: DomainSequence, seed: int = 0) -> Moved:
     sequence : DomainSequence
         Of numbers.
     seed : int
+    each_column : bool
+        Whether to test every column by itself, too.
 
     Examples
     --------
@@ -314,14 +329,19 @@ def moved(sequence: DomainSequence, seed: int = 0) -> Moved:
     counts, n_rows = (units.counts[0], units.counts[1]), (len(ends[0]), len(ends[1]))
     n_slow = 0 if units.columns is None else int((~units.columns).sum())
     if not units.sayable or not Sides.of(*units.rows, shared=True).sayable:
-        return Moved(1.0, units.kind, counts, n_rows, False, n_slow, d, units.time)
+        return Moved(1.0, units.kind, counts, n_rows, False, n_slow, d, units.time, (1.0,) * d)
     rng = np.random.default_rng(derive_seed(seed, "moved"))
     chosen = [ranked_rows(domain, d, rng) for domain in ends]
-    columns = slice(None) if units.columns is None else units.columns
+    columns = np.ones(d, dtype=bool) if units.columns is None else units.columns
     a, b = (matrix[rows][:, columns] for matrix, rows in zip(matrices, chosen, strict=True))
     own = [unit[rows] for unit, rows in zip(units.rows, chosen, strict=True)]
     p = exchange_test(a, b, own[0], own[1], rng, shared=True)
-    return Moved(p, units.kind, counts, n_rows, True, n_slow, d, units.time)
+    found = Moved(p, units.kind, counts, n_rows, True, n_slow, d, units.time)
+    if not each_column or not found.rejected:
+        return replace(found, columns=(1.0,) * d)
+    chances = np.ones(d)
+    chances[columns] = np.maximum(column_chances(a, b, Sides.of(own[0], own[1], shared=True), rng), p)
+    return replace(found, columns=tuple(chances.tolist()))
 
 
 def ranked_rows(domain: Domain, n_columns: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -387,7 +407,8 @@ def _standard(values: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.zeros((1, values.shape[1]))
     scale = np.abs(values).max(axis=1, keepdims=True)
     spread = np.maximum(values.std(axis=1, keepdims=True), 1e-6 * scale + 1e-300)
-    return np.asarray((values - values.mean(axis=1, keepdims=True)) / spread)
+    # Distances are of size 1: what is never larger than this is rounding.
+    return np.where(scale > 1e-9, (values - values.mean(axis=1, keepdims=True)) / spread, 0.0)
 
 
 def _between(likeness: list[NDArray[np.float32]], sides: NDArray[np.float64]) -> Values:
@@ -440,7 +461,8 @@ class _Columns:
         ends[:-1] = np.diff(np.take_along_axis(rows, order, axis=0), axis=0) != 0
         places = (rankdata(rows, axis=0) - 0.5) / n if d else rows
         measured = measured_columns(rows) if d else np.zeros(0, dtype=bool)
-        scores, starts = [], []
+        scores: list[NDArray[np.float64]] = []
+        starts: list[int] = []
         for column in range(d):
             starts.append(sum(part.shape[1] for part in scores))
             own = rows[:, column]
@@ -449,7 +471,7 @@ class _Columns:
             else:
                 scores.append((own[:, None] == np.unique(own)).astype(np.float64))
         normal = ndtri(places) if d else rows
-        one, other = np.triu_indices(d, 1) if 1 < d <= _MOST_COLUMNS_IN_PAIRS else ([], [])
+        one, other = np.triu_indices(d if d <= _MOST_COLUMNS_IN_PAIRS else 0, 1)
         centred = places - 0.5
         return cls(
             order, ends, np.hstack([np.empty((n, 0)), *scores]), np.array(starts, dtype=np.int64),
@@ -461,8 +483,9 @@ class _Columns:
         drawn = sides.astype(np.float32)
         steps = np.empty((self.order.shape[1], sides.shape[1]))
         for column in range(len(steps)):
-            heights = np.cumsum(drawn[self.order[:, column]], axis=0)[self.ends[:, column]]
-            steps[column] = np.maximum(heights.max(axis=0), -heights.min(axis=0))
+            # Behind the last value both functions are 1, but for rounding, which is no difference.
+            heights = np.cumsum(drawn[self.order[:, column]], axis=0)[self.ends[:, column]][:-1]
+            steps[column] = np.maximum(heights.max(axis=0, initial=0.0), -heights.min(axis=0, initial=0.0))
         return [np.abs(self.scores.T @ sides), steps, np.abs(self.pairs.T @ sides)]
 
     def each(self, values: Values) -> NDArray[np.float64]:
@@ -472,4 +495,4 @@ class _Columns:
 
     def largest(self, values: Values) -> NDArray[np.float64]:
         """The largest over all columns, as one row."""
-        return self.each(values).max(axis=0, keepdims=True)
+        return np.asarray(self.each(values).max(axis=0, keepdims=True))

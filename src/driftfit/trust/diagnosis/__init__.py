@@ -1,10 +1,9 @@
 """What moved between the windows of a table, without labels: which features, how, and what would explain it."""
 
-from driftfit.trust.diagnosis.alignment_fit import aligned_overlap, alignment_objection, raw_overlap
+from driftfit.trust.diagnosis.alignment_fit import aligned_windows, raw_overlap
 from driftfit.trust.diagnosis.drift_kind import diagnose_drift
 from driftfit.trust.diagnosis.findings import Diagnosis, Drift
 from driftfit.trust.diagnosis.proportion_fit import ProportionFit, fit_proportions
-from driftfit.trust.diagnosis.recent_fit import RecentFit, fit_recent
 from driftfit.trust.diagnosis.two_sample import FeatureShift, feature_shifts
 
 __all__ = [
@@ -12,12 +11,9 @@ __all__ = [
     "Drift",
     "FeatureShift",
     "ProportionFit",
-    "RecentFit",
-    "aligned_overlap",
-    "alignment_objection",
+    "aligned_windows",
     "diagnose_drift",
     "feature_shifts",
     "fit_proportions",
-    "fit_recent",
     "raw_overlap",
 ]

@@ -1,4 +1,4 @@
-"""Does an alignment of the windows explain what moved? Overlap before it, and in the space that it leads to."""
+"""How well source and target can be told apart, as they are and where an alignment puts them."""
 
 from __future__ import annotations
 
@@ -10,24 +10,16 @@ from driftfit.methods import Alignment
 from driftfit.methods.alignment import dense_matrix
 from driftfit.methods.feature_maps import measured_columns
 from driftfit.seeds import derive_seed
-from driftfit.trust.diagnosis.findings import explained
+from driftfit.trust.exchange import alike
 from driftfit.trust.overlap import Overlap, overlap
 
-__all__ = ["aligned_overlap", "aligned_windows", "alignment_objection", "off_grid", "raw_overlap"]
-
-# Where rows overlap as they are, an alignment must remove at least this part of what tells them apart.
-LEAST_EXPLAINED = 0.75
+__all__ = ["aligned_windows", "off_grid", "own_scale_chance", "raw_overlap"]
 
 
 def raw_overlap(sequence: DomainSequence, seed: int = 0) -> Overlap:
     """Of source and target as they are."""
     masked = sequence.masked()
     return overlap(masked.source.matrix(), masked.target.matrix(), seed=seed)
-
-
-def aligned_overlap(alignment: Alignment, sequence: DomainSequence, seed: int = 0) -> Overlap:
-    """Of source and target where the alignment puts them."""
-    return raw_overlap(aligned_windows(alignment, sequence, seed), seed)
 
 
 def aligned_windows(alignment: Alignment, sequence: DomainSequence, seed: int = 0) -> DomainSequence:
@@ -42,6 +34,18 @@ def aligned_windows(alignment: Alignment, sequence: DomainSequence, seed: int = 
     spread = [off_grid(own, columns, rng) for own in matrices]
     windows = DomainSequence(domain.with_samples(own) for domain, own in zip(ends, spread, strict=True))
     return alignment.aligned(windows)[0]
+
+
+def own_scale_chance(windows: DomainSequence, seed: int = 0) -> float:
+    """Chance of the difference that is left between source and target, each column in its own scale.
+
+    Parameters
+    ----------
+    windows : DomainSequence
+        As `aligned_windows` gives them.
+    seed : int
+    """
+    return alike(windows.source, windows.target, seed, "each column in its own scale")
 
 
 def off_grid(rows: NDArray[np.float64], columns: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
@@ -78,38 +82,3 @@ def off_grid(rows: NDArray[np.float64], columns: NDArray[np.int64], rng: np.rand
         own = place[moved]
         rows[moved, column] += rng.random(len(own)) * (below + above)[own] - below[own]
     return rows
-
-
-def alignment_objection(before: Overlap, after: Overlap) -> str | None:
-    """Why a window should not be aligned with the source, or None.
-
-    Where the rows of both overlap as they are, the old model has seen such rows, and moving them is a bold claim: the
-    alignment must explain most of the difference. Where they do not, the old model guesses, and the alignment must
-    bring them together.
-
-    Parameters
-    ----------
-    before, after : Overlap
-        Of the rows as they are, and behind the alignment.
-
-    Examples
-    --------
-    >>> far, near, same = Overlap(1.0, 0.99, 1.0, 900), Overlap(0.8, 0.78, 0.82, 900), Overlap(0.52, 0.49, 0.55, 900)
-    >>> alignment_objection(far, near), alignment_objection(near, same)
-    (None, None)
-    >>> print(alignment_objection(same, same))
-    nothing tells the rows of source and target apart: there is nothing to align
-    """
-    if not before.estimable:
-        if after.estimable:
-            return None
-        return f"source and target stay apart behind it (AUC {after.auc:.2f})"
-    if before.low <= 0.5:
-        return "nothing tells the rows of source and target apart: there is nothing to align"
-    part = explained(before, after)
-    if part >= LEAST_EXPLAINED:
-        return None
-    return (
-        f"the rows overlap as they are (AUC {before.auc:.2f}), and it explains only {100 * part:.0f} % "
-        f"of the difference (AUC {after.auc:.2f} behind it)"
-    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 
 import numpy as np
@@ -11,12 +12,13 @@ from scipy.stats import binomtest, ks_2samp
 from driftfit.domains import DomainSequence
 from driftfit.errors import InputError
 from driftfit.learners import Learner
-from driftfit.methods import OwnScale
+from driftfit.methods import Assumption, OwnScale
 from driftfit.seeds import derive_seed
-from driftfit.trust.diagnosis.alignment_fit import LEAST_EXPLAINED, aligned_overlap, raw_overlap
-from driftfit.trust.diagnosis.findings import Diagnosis, Drift, explained
-from driftfit.trust.diagnosis.proportion_fit import ProportionFit, fit_proportions
-from driftfit.trust.diagnosis.two_sample import LEVEL, FeatureShift, chance_of, feature_shifts
+from driftfit.trust.diagnosis.alignment_fit import aligned_windows, own_scale_chance, raw_overlap
+from driftfit.trust.diagnosis.findings import Diagnosis, Drift
+from driftfit.trust.diagnosis.proportion_fit import fit_proportions
+from driftfit.trust.diagnosis.two_sample import FeatureShift, feature_shifts
+from driftfit.trust.exchange import LEVEL, Moved, moved
 
 __all__ = ["diagnose_drift"]
 
@@ -32,12 +34,19 @@ _BEYOND = 1e9
 
 
 def diagnose_drift(
-    learner: Learner, sequence: DomainSequence, names: tuple[str, ...] | None = None, seed: int = 0
+    learner: Learner,
+    sequence: DomainSequence,
+    names: tuple[str, ...] | None = None,
+    seed: int = 0,
+    *,
+    found: Moved | None = None,
+    stands: Mapping[Assumption, bool] | None = None,
 ) -> Diagnosis:
     """Say what moved between the source and the target of a sequence of tables.
 
     The simplest explanation that holds is named: nothing; other class proportions; every feature by itself; the
     structure turned; a part of the target is new; and several things at once where none of these is enough.
+    Groups that the domains name, and rows that follow each other, count as what they are (`driftfit.trust.exchange`).
 
     Parameters
     ----------
@@ -48,6 +57,10 @@ def diagnose_drift(
     names : tuple of str, optional
         Of the features.
     seed : int
+    found : Moved, optional
+        Whether anything moved, with the chance of every column, where that is known already.
+    stands : mapping of Assumption to bool, optional
+        What was tested elsewhere, and whether it stands: the diagnosis does not contradict it.
 
     Examples
     --------
@@ -65,8 +78,10 @@ def diagnose_drift(
     """
     small = sequence.masked().each(lambda domain: domain.subsample(_MOST_ROWS, derive_seed(seed, domain.name)))
     before, after = (np.asarray(d.matrix(), dtype=np.float64) for d in (small.source, small.target))
-    features = feature_shifts(before, after, names)
-    raw, aligned = raw_overlap(small, seed), aligned_overlap(OwnScale(), small, seed)
+    found = moved(small, seed, each_column=True) if found is None else found
+    features = feature_shifts(before, after, found.columns, names)
+    windows = aligned_windows(OwnScale(), small, seed)
+    raw, aligned = raw_overlap(small, seed), raw_overlap(windows, seed)
     try:
         fit = fit_proportions(learner, small.ends(), seed)
     except InputError:
@@ -74,21 +89,26 @@ def diagnose_drift(
     rng = np.random.default_rng(derive_seed(seed, "diagnosis"))
     new, same = _new_share(before, after), _same_distances(before, after, rng)
     step, where = _largest_step(small, features)
-    shifted = any(feature.moved for feature in features) or chance_of(raw) < LEVEL
     kind = Drift.NOTHING
-    if shifted:
-        by_scale = explained(raw, aligned) >= LEAST_EXPLAINED and chance_of(aligned) >= _SAME
-        kind = _kind(fit, by_scale, new, same)
+    if found.rejected:
+        known = dict(stands or {})
+        if Assumption.PROPORTIONS not in known:
+            known[Assumption.PROPORTIONS] = fit is not None and fit.explains
+        if Assumption.SCALE not in known:
+            known[Assumption.SCALE] = own_scale_chance(windows, seed) >= LEVEL
+        if Assumption.STRUCTURE not in known:
+            known[Assumption.STRUCTURE] = same >= _SAME
+        kind = _kind(known, fit is not None and fit.changed, new)
     return Diagnosis(kind, features, raw, aligned, fit, new, same, step, where)
 
 
-def _kind(fit: ProportionFit | None, by_scale: bool, new: float, same: float) -> Drift:
+def _kind(stands: Mapping[Assumption, bool], changed: bool, new: float) -> Drift:
     """The simplest explanation that holds."""
-    if fit is not None and fit.explains and fit.changed:
+    if stands[Assumption.PROPORTIONS] and changed:
         return Drift.PROPORTIONS
-    if by_scale:
+    if stands[Assumption.SCALE]:
         return Drift.SCALES
-    if same >= _SAME:
+    if stands[Assumption.STRUCTURE]:
         return Drift.TURNED
     return Drift.NEW_REGION if new >= _LEAST_NEW else Drift.MIXED
 
