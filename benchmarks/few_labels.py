@@ -18,9 +18,9 @@ import numpy as np
 from real_tables import MODELS, TABLES, source_model, split
 from records import write_record
 
+from driftfit.app.labelled_rows import rows_to_ask
 from driftfit.errors import InputError
 from driftfit.selection import table_methods
-from driftfit.tables.labelled_rows import rows_to_ask
 
 N_DRAWS = 200
 

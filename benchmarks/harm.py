@@ -39,13 +39,13 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from worlds import LABEL, WINDOW, WORDS, WORLDS, World
 
 import driftfit
+from driftfit.app import Column, Predictor, Settings, adapt_frame
+from driftfit.app.models import model_from_word
 from driftfit.domains import ByQuantile, ByValue
 from driftfit.estimators import AutoAdaptedClassifier
 from driftfit.files import write_text
-from driftfit.learners.seeding import seed_open
+from driftfit.models.seeding import seed_open
 from driftfit.seeds import derive_seed
-from driftfit.tables import Column, Predictor, Settings, adapt_frame
-from driftfit.tables.models import model_from_word
 
 MODELS = ("logistic", "forest", "boosting")
 DECLARED = "declared"

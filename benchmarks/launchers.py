@@ -19,8 +19,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from driftfit.engines import Engine, Processes, Ray, Serial, Store, launch
-from driftfit.engines.toy_cells import ToyCell, ToyWork, toy_grid
+from driftfit.lab import Store, launch
+from driftfit.lab.toy_cells import ToyCell, ToyWork, toy_grid
+from driftfit.parallel import Engine, Processes, Ray, Serial
 
 ENGINES: dict[str, Engine] = {
     "1 Ray worker": Ray(1),

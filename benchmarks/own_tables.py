@@ -21,10 +21,10 @@ import numpy as np
 import pandas as pd
 from records import write_record
 
-from driftfit.choice import ChosenGOAT
+from driftfit.app import Column, Result, RowPosition, Settings, adapt_table, open_table, table_of
 from driftfit.domains import ByQuantile
 from driftfit.methods import GradualSelfTraining
-from driftfit.tables import Column, Result, RowPosition, Settings, adapt_table, open_table, table_of
+from driftfit.selection import ChosenGOAT
 
 SOIL, WILDERNESS = 40, 4
 COVER_COLUMNS = [

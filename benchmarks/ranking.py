@@ -19,15 +19,14 @@ import numpy as np
 from records import write_record
 
 from driftfit import Domain, DomainSequence, datasets
-from driftfit.choice import GUARDS, Candidate, Choice, NeighbourInformation, Runs
-from driftfit.choice.chosen import SCORE, conclude
-from driftfit.choice.runs import run_candidates
-from driftfit.learners.torch_classifier import TorchClassifier
-from driftfit.learners.torch_training import Adam
-from driftfit.methods import GOAT, CarriedLabels, GradualSelfTraining, Relabelling, SourceOnly
+from driftfit.methods import GOAT, CarriedLabels, GradualSelfTraining, Relabelling, SourceOnly, Transport
 from driftfit.methods.baselines import DANN, BaselineMethod, CoVi, DeepCoral
-from driftfit.networks import mlp
-from driftfit.paths import Transport
+from driftfit.models.networks import mlp
+from driftfit.models.torch.classifier import TorchClassifier
+from driftfit.models.torch.training import Adam
+from driftfit.selection import GUARDS, Candidate, Choice, NeighbourInformation, Runs
+from driftfit.selection.chosen import SCORE, conclude
+from driftfit.selection.runs import run_candidates
 from driftfit.transport import GromovWasserstein, Mapped, Orthogonal, SameScale
 
 PLAIN = Transport(certified=False)

@@ -16,14 +16,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from driftfit.app import Column, Limits, Settings, table_of
+from driftfit.app.columns import conform
+from driftfit.app.models import make_model, model_from_word
+from driftfit.app.prepare import prepare
+from driftfit.app.preprocess import as_matrix
 from driftfit.domains import ByEdges, DomainSequence
-from driftfit.learners import Learner, as_learner
+from driftfit.models import Learner, as_learner
 from driftfit.seeds import derive_seed
-from driftfit.tables import Column, Limits, Settings, table_of
-from driftfit.tables.columns import conform
-from driftfit.tables.models import make_model, model_from_word
-from driftfit.tables.prepare import prepare
-from driftfit.tables.preprocess import as_matrix
 
 N_ROWS = 2_500
 ORDER = "@order"

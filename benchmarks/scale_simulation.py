@@ -2,9 +2,9 @@
 
     python benchmarks/scale_simulation.py [--json results/scale.json]
 
-Who does what is decided by the very loop that hands out tasks (`driftfit.engines.dispatch`), on workers that only let a
-clock run. Measured: seconds of every cell on an H200 (results/*-reference.json), overhead of a cell and start of a
-worker (results/launchers.json), bytes that cells of a group share (below). Assumed: a network of 10 Gbit/s.
+Who does what is decided by the very loop that hands out tasks (`driftfit.parallel.dispatch`), on workers that only
+let a clock run. Measured: seconds of every cell on an H200 (results/*-reference.json), overhead of a cell and start of
+a worker (results/launchers.json), bytes that cells of a group share (below). Assumed: a network of 10 Gbit/s.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from driftfit.engines import Batch, Outcome
-from driftfit.engines.dispatch import Lost, Shared, dispatch
+from driftfit.parallel import Batch, Outcome
+from driftfit.parallel.dispatch import Lost, Shared, dispatch
 
 RESULTS = Path(__file__).parents[1] / "results"
 PAPER = ("rotated-mnist", "color-mnist", "portraits", "covtype", "uda", "covi", "encoders", "plans", "selection")

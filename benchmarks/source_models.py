@@ -14,14 +14,14 @@ from collections.abc import Callable
 
 import numpy as np
 import torch
-from driftfit.paper.steps import accuracy
+from driftfit.lab.steps import accuracy
 from torch import Tensor
 
 from driftfit.datasets import color_mnist, rotated_mnist
-from driftfit.learners.torch_samples import Stored, logits, pick_device
-from driftfit.learners.torch_training import Adam, Recipe, Trainer
-from driftfit.networks import reference_conv_net
-from driftfit.paper.presets import settings
+from driftfit.lab.presets import settings
+from driftfit.models.networks import reference_conv_net
+from driftfit.models.torch.samples import Stored, logits, pick_device
+from driftfit.models.torch.training import Adam, Recipe, Trainer
 
 # Mean and standard deviation of MNIST's pixels.
 MEAN, SPREAD = 0.1307, 0.3081

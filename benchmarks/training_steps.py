@@ -14,10 +14,10 @@ from collections.abc import Callable
 import torch
 
 from driftfit.extras import has
-from driftfit.learners.torch_training import Recipe, Trainer
 from driftfit.methods.baselines import DANN, CoVi, DeepCoral, DeepJDOT, TargetStatistics
 from driftfit.methods.baselines.loop import PairedTrainer
-from driftfit.networks import reference_conv_net
+from driftfit.models.networks import reference_conv_net
+from driftfit.models.torch.training import Recipe, Trainer
 
 BATCH, WARM_UP = 128, 10
 # Each baseline at the layer where the paper's tables align.

@@ -90,7 +90,7 @@ def verdicts(n_seeds: int, first: int = 0) -> list[dict[str, Any]]:
     from sklearn.linear_model import LogisticRegression
     from sklearn.svm import SVC
 
-    from driftfit.trust import check
+    from driftfit.selection import check
 
     rows = []
     for model in (SVC(), LogisticRegression(max_iter=200)):
@@ -132,7 +132,7 @@ def accuracy(n_seeds: int, first: int = 0) -> tuple[list[dict[str, Any]], list[d
 
     from sklearn.exceptions import ConvergenceWarning
 
-    from driftfit.trust import PathView, assess
+    from driftfit.selection import PathView, assess
 
     warnings.simplefilter("ignore", ConvergenceWarning)
     rows: list[dict[str, Any]] = []
@@ -155,7 +155,7 @@ def accuracy(n_seeds: int, first: int = 0) -> tuple[list[dict[str, Any]], list[d
 
 def estimates(view: Any, sequence: DomainSequence) -> list[dict[str, Any]]:
     """Every estimator on every domain after the source: what it misses, in points, and whether its interval holds."""
-    from driftfit.trust import Agreement, CarriedAgreement, CarriedOrAgreement, ThresholdedConfidence
+    from driftfit.selection import Agreement, CarriedAgreement, CarriedOrAgreement, ThresholdedConfidence
 
     estimators = {
         "confidence": ThresholdedConfidence(),
@@ -213,9 +213,9 @@ def one_path(case: str, n_steps: int, n: int, seed: int) -> dict[str, Any]:
     """Verdict and estimate for the source model on the target of one drawn path, and the truth."""
     from sklearn.linear_model import LogisticRegression
 
-    from driftfit.trust import CarriedOrAgreement, PathView
-    from driftfit.trust.checking import diagnose
-    from driftfit.trust.same_law import same_laws
+    from driftfit.selection import CarriedOrAgreement, PathView
+    from driftfit.selection.checking import diagnose
+    from driftfit.selection.same_law import same_laws
 
     sequence = drifting(case, n_steps, n, seed)
     view = PathView.of(sequence, LogisticRegression(), seed)
@@ -328,9 +328,9 @@ def pictures(folder: Path) -> None:
     """The ring whose two readings nothing can tell apart, and the terms of a bound on the demo's path."""
     from matplotlib.figure import Figure
 
+    from driftfit.lab.demo import SCENES
     from driftfit.methods import GOAT
-    from driftfit.paper.demo import SCENES
-    from driftfit.trust import SourceCrossing, error_certificate
+    from driftfit.selection import SourceCrossing, error_certificate
 
     figure = Figure(figsize=(10.0, 2.7), layout="constrained")
     colours = np.array(["#4477aa", "#ee6677", "#228833"])
@@ -377,9 +377,9 @@ def bounds(n_seeds: int, first: int, folder: Path) -> dict[str, Any]:
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
 
-    from driftfit.trust import LabelledPoints, SourceCrossing, error_certificate
-    from driftfit.trust.moves import Moves
-    from driftfit.trust.view import encoded_rows
+    from driftfit.selection import LabelledPoints, SourceCrossing, error_certificate
+    from driftfit.selection.moves import Moves
+    from driftfit.selection.view import encoded_rows
 
     table: dict[str, Any] = {}
     for n_domains, name in ((3, "1905-1951"), (6, "1905-1973")):

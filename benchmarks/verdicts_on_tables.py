@@ -19,9 +19,8 @@ from typing import Any
 
 from remedies import TABLES, source_model, split
 
-from driftfit.methods import GOAT, GradualSelfTraining
-from driftfit.paths import Transport
-from driftfit.trust import Gate, assess
+from driftfit.methods import GOAT, GradualSelfTraining, Transport
+from driftfit.selection import Gate, assess
 
 # A difference of less than this, in points, is called none.
 _POINT = 1.0

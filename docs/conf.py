@@ -86,18 +86,16 @@ sphinx_gallery_conf = {
 PACKAGES = (
     "driftfit.domains",
     "driftfit.transport",
-    "driftfit.paths",
-    "driftfit.learners",
+    "driftfit.models",
     "driftfit.methods",
-    "driftfit.choice",
+    "driftfit.selection",
     "driftfit.estimators",
-    "driftfit.trust",
     "driftfit.theory",
-    "driftfit.engines",
-    "driftfit.tables",
+    "driftfit.parallel",
+    "driftfit.app",
     "driftfit.datasets",
-    "driftfit.networks",
-    "driftfit.paper",
+    "driftfit.models.networks",
+    "driftfit.lab",
 )
 
 

@@ -29,9 +29,8 @@ def check_library() -> None:
     expect(seconds < LARGEST_IMPORT_SECONDS, f"import driftfit took {seconds:.2f} s")
 
     warnings.simplefilter("error")
-    import driftfit.choice
+    import driftfit.selection
     import driftfit.theory
-    import driftfit.trust
     from driftfit.datasets.toy import moving_gaussians
     from driftfit.transport import interpolate, transport
 

@@ -36,7 +36,7 @@ assert "TorchClassifier" not in dir(driftfit) and "GOATClassifier" in dir(driftf
 calls = [
     lambda: driftfit.TorchClassifier,
     lambda: driftfit.DANNClassifier,
-    lambda: __import__("driftfit.networks"),
+    lambda: __import__("driftfit.models.networks"),
     lambda: __import__("driftfit.theory").theory.network_upper(None, None),
     lambda: __import__("driftfit.theory").theory.network_lower(None, None),
 ]

@@ -38,14 +38,13 @@ NEVER_IMPORTED = {
     "ruff": "a command of `make lint`",
 }
 # Subpackages that must work with the core alone, and what in them is set apart because it needs an extra.
-CORE_PARTS = (
-    *("domains", "engines", "transport", "paths", "methods", "learners", "estimators", "choice", "trust", "theory"),
-)
+CORE_PARTS = (*("domains", "parallel", "transport", "methods", "models", "estimators", "selection", "theory"),)
 CORE_FILES = ("__init__", "checks", "errors", "extras", "files", "seeds")
 NEEDS_TORCH = (
     "methods/pretrained_encoder",
     "methods/baselines/",
-    "learners/torch_",
+    "models/torch/",
+    "models/networks/",
     "estimators/baseline_classifiers",
     "theory/layer_norms",
 )
@@ -224,5 +223,5 @@ def test_core_files_are_told_apart():
     assert is_core("src/driftfit/methods/goat.py")
     assert is_core("src/driftfit/extras.py")
     assert not is_core("src/driftfit/methods/baselines/dann.py")
-    assert not is_core("src/driftfit/learners/torch_learner.py")
-    assert not is_core("src/driftfit/tables/read.py")
+    assert not is_core("src/driftfit/models/torch/learner.py")
+    assert not is_core("src/driftfit/app/read.py")

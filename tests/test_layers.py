@@ -10,17 +10,14 @@ import driftfit
 ROOT = Path(driftfit.__file__).parent
 LAYERS = [
     {"errors", "seeds"},
-    {"checks", "deprecation", "extras", "files"},
-    {"domains", "engines"},
-    {"transport", "networks", "theory", "datasets"},
-    {"learners"},
-    {"paths"},
+    {"checks", "extras", "files"},
+    {"domains", "parallel"},
+    {"transport", "theory", "datasets"},
+    {"models"},
     {"methods"},
-    {"trust", "choice"},
     {"selection"},
     {"estimators"},
-    {"paper", "tables"},
-    {"report", "sweeps"},
+    {"app", "lab"},
     {"cli"},
     {"__main__"},
 ]

@@ -70,8 +70,10 @@ def named(path: Path) -> list[str]:
 
 def test_names_are_found_in_a_text(tmp_path):
     text = tmp_path / "a.md"
-    text.write_text("See `driftfit.trust`, or `SomeClassifier(1)` and `driftfit.methods.GOAT`, not driftfit.plain.\n")
-    assert named(text) == ["SomeClassifier", "driftfit.methods.GOAT", "driftfit.trust"]
+    text.write_text(
+        "See `driftfit.selection`, or `SomeClassifier(1)` and `driftfit.methods.GOAT`, not driftfit.plain.\n"
+    )
+    assert named(text) == ["SomeClassifier", "driftfit.methods.GOAT", "driftfit.selection"]
 
 
 @pytest.mark.parametrize("name", sorted({*named(README), *named(GLOSSARY)}))

@@ -18,7 +18,7 @@ from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
 from driftfit import GOATClassifier
-from driftfit.trust import Gate
+from driftfit.selection import Gate
 
 X, y = load_digits(return_X_y=True)
 rng = np.random.default_rng(0)

@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from driftfit.datasets.toy import moving_gaussians
-from driftfit.trust import PathView, assess
+from driftfit.selection import PathView, assess
 
 paths = {
     "nothing moves": moving_gaussians((0, 0, 0, 0), n_samples=300, seed=0),

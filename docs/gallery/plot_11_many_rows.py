@@ -16,7 +16,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from driftfit import GOATClassifier
-from driftfit.paths import Transport
+from driftfit.methods import Transport
 from driftfit.transport import Hierarchical, interpolate, transport
 
 n = 100_000

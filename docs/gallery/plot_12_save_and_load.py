@@ -17,8 +17,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
+from driftfit.app import Column, Settings, adapt_frame, load_run, save_run, summarise, table_of
 from driftfit.datasets.toy import moving_gaussians
-from driftfit.tables import Column, Settings, adapt_frame, load_run, save_run, summarise, table_of
 
 X, y, year = moving_gaussians((0, 0.5, 1.0, 1.5), n_samples=300, seed=0).as_samples()
 table = pd.DataFrame(X, columns=["length", "width"]).assign(year=2021 + year, kind=np.where(y == 1, "big", "small"))

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from driftfit.datasets.toy import moving_gaussians
-from driftfit.trust import SourceCrossing, error_certificate
+from driftfit.selection import SourceCrossing, error_certificate
 
 shifts = {
     "2 small steps": (0, 0.3, 0.6),

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from driftfit.datasets.toy import moving_gaussians
-from driftfit.trust import estimate_along
+from driftfit.selection import estimate_along
 
 moved = (0, 0.4, 0.8, 1.2, 1.6, 4.0)
 path = moving_gaussians(moved, n_samples=300, seed=0)

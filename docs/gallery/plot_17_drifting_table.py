@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 
 from driftfit import DomainSequence
+from driftfit.app import Column, Settings, adapt_frame
 from driftfit.domains import ByQuantile
-from driftfit.tables import Column, Settings, adapt_frame
 from driftfit.transport import measure_path
 
 rng = np.random.default_rng(0)

@@ -14,8 +14,8 @@ from sklearn.svm import SVC
 
 from driftfit import GOATClassifier
 from driftfit.datasets.toy import rotating_moons
+from driftfit.selection import rows_to_label
 from driftfit.theory import clopper_pearson
-from driftfit.trust import rows_to_label
 
 path = rotating_moons((0, 30, 60), seed=0)
 pool = rotating_moons((0, 30, 60), n_samples=2000, split="held_out", seed=0).target

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from driftfit import Domain, DomainSequence, GOATClassifier
-from driftfit.trust import estimate_along
+from driftfit.selection import estimate_along
 
 
 def turned(degrees: float, seed: int) -> Domain:

@@ -1,7 +1,7 @@
 """Gradual domain adaptation along the Wasserstein geodesic.
 
 The estimators follow scikit-learn; the parts are in `driftfit.transport`,
-`driftfit.domains`, `driftfit.methods` and `driftfit.trust`. Names are loaded when they are first used.
+`driftfit.domains`, `driftfit.methods` and `driftfit.selection`. Names are loaded when they are first used.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _HOMES_WITH_TORCH = {
     "DANNClassifier": "driftfit.estimators.baseline_classifiers",
     "DeepCoralClassifier": "driftfit.estimators.baseline_classifiers",
     "DeepJDOTClassifier": "driftfit.estimators.baseline_classifiers",
-    "TorchClassifier": "driftfit.learners.torch_classifier",
+    "TorchClassifier": "driftfit.models.torch.classifier",
 }
 
 # Names that cannot be loaded are not listed, so that `help` and `import *` work without torch.

@@ -62,8 +62,8 @@ def test_results_go_to_stdout_and_progress_to_stderr(made):
 def test_a_new_process_predicts_the_same_and_onnx_agrees(made):
     import onnxruntime
 
-    from driftfit.tables import load_run
-    from driftfit.tables.export import onnx_inputs
+    from driftfit.app import load_run
+    from driftfit.app.export import onnx_inputs
 
     folder, _ = made
     assert driftfit("predict", "RUN", "events.parquet", "-o", "new.parquet", cwd=folder).returncode == 0
@@ -161,7 +161,7 @@ def test_mlflow_serves_the_model(made, tmp_path):
     pytest.importorskip("mlflow")
     folder, _ = made
     uri = f"sqlite:///{tmp_path}/mlflow.db"
-    code = "import sys; from pathlib import Path; from driftfit.tables.tracking import log_run; "
+    code = "import sys; from pathlib import Path; from driftfit.app.tracking import log_run; "
     code += "print(log_run(Path(sys.argv[1]), sys.argv[2]))"
     logged = subprocess.run(
         [sys.executable, "-c", code, folder / "RUN", uri], capture_output=True, text=True, cwd=tmp_path, timeout=200

@@ -5,9 +5,10 @@ import json
 import pytest
 
 from driftfit.cli import run_command
-from driftfit.engines import Failure, Store, launch
-from driftfit.engines.toy_cells import ToyWork, toy_grid
 from driftfit.errors import InputError
+from driftfit.lab import Store, launch
+from driftfit.lab.toy_cells import ToyWork, toy_grid
+from driftfit.parallel import Failure
 
 CELLS = toy_grid(2, 2)
 

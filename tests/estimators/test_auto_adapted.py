@@ -12,10 +12,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from driftfit import AutoAdaptedClassifier, Domain, DomainSequence
-from driftfit.choice import Chosen, standard_candidates
 from driftfit.datasets.toy import moving_gaussians, rotated_digits
 from driftfit.errors import InputError
 from driftfit.methods import GOAT
+from driftfit.selection import Chosen, standard_candidates
 
 PATH = moving_gaussians((0, 1.5), n_samples=150)
 

@@ -9,9 +9,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from driftfit import AdaptedClassifier, GOATClassifier
-from driftfit.choice import ChosenGOAT
 from driftfit.datasets.toy import moving_gaussians
 from driftfit.errors import InputError
+from driftfit.selection import ChosenGOAT
 
 PATH = moving_gaussians((0, 1.0, 2.0), n_samples=120)
 
@@ -80,8 +80,8 @@ def test_other_words_are_refused(word):
 def test_networks_choose_as_well():
     pytest.importorskip("torch")
     from driftfit import TorchClassifier
-    from driftfit.learners.torch_training import Adam
-    from driftfit.networks import conv_net
+    from driftfit.models.networks import conv_net
+    from driftfit.models.torch.training import Adam
 
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 80)

@@ -12,8 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from driftfit import DirectSelfTrainingClassifier, GOATClassifier, GradualSelfTrainingClassifier
 from driftfit.errors import InputError
 from driftfit.estimators import AdaptedClassifier
-from driftfit.methods import GOAT, GradualSelfTraining, SelfTraining
-from driftfit.paths import Transport
+from driftfit.methods import GOAT, GradualSelfTraining, SelfTraining, Transport
 
 THREE = [DirectSelfTrainingClassifier, GradualSelfTrainingClassifier, GOATClassifier]
 

@@ -3,7 +3,7 @@
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from driftfit import CoViClassifier, DANNClassifier, DeepCoralClassifier, DeepJDOTClassifier, TorchClassifier
-from driftfit.learners.torch_training import Adam
+from driftfit.models.torch.training import Adam
 
 # Without sample_domain nothing is adapted, so these are checks of the manners; a few epochs keep them quick.
 BASELINES = (CoViClassifier, DANNClassifier, DeepCoralClassifier, DeepJDOTClassifier)

@@ -15,8 +15,8 @@ from driftfit import CoViClassifier, DANNClassifier, DeepCoralClassifier, DeepJD
 from driftfit.datasets.toy import moving_gaussians
 from driftfit.errors import AdaptationWarning, InputError
 from driftfit.methods.baselines import DANN, BaselineMethod, CoVi, DeepCoral, DeepJDOT
-from driftfit.networks import conv_net, mlp
-from driftfit.trust import Gate
+from driftfit.models.networks import conv_net, mlp
+from driftfit.selection import Gate
 
 BASELINES = [DANNClassifier, DeepCoralClassifier, DeepJDOTClassifier, CoViClassifier]
 

@@ -20,8 +20,7 @@ from sklearn.svm import SVC
 
 from driftfit import DirectSelfTrainingClassifier, GOATClassifier, GradualSelfTrainingClassifier
 from driftfit.datasets.toy import moving_gaussians, rotated_digits, rotating_moons
-from driftfit.methods import DirectSelfTraining, GradualSelfTraining, SelfTraining, StepRecord, logit_range
-from driftfit.paths import Transport
+from driftfit.methods import DirectSelfTraining, GradualSelfTraining, SelfTraining, StepRecord, Transport, logit_range
 from driftfit.transport import ConfidenceCutoff, PowerMetric, Sinkhorn, Sliced, SmallValueCutoff, UniformCoupling
 
 
@@ -315,7 +314,7 @@ class TestOptions:
 
 @pytest.mark.parametrize("kind", THREE)
 def test_a_network_takes_data_frames_without_complaint(kind):
-    torch_classifier = pytest.importorskip("driftfit.learners.torch_classifier")
+    torch_classifier = pytest.importorskip("driftfit.models.torch.classifier")
     X, y, domain = flat(moving_gaussians((0, 1, 2), n_samples=40))
     frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(X.shape[1])])
     network = torch_classifier.TorchClassifier(epochs=2, device="cpu", random_state=0)

@@ -10,7 +10,7 @@ from driftfit import DirectSelfTrainingClassifier, GOATClassifier, GradualSelfTr
 from driftfit.datasets.toy import moving_gaussians
 from driftfit.errors import AdaptationWarning
 from driftfit.methods import Adaptation
-from driftfit.trust import Gate
+from driftfit.selection import Gate
 
 
 class Spoil:

@@ -13,7 +13,7 @@ from driftfit import AdaptedClassifier, DomainSequence, GOATClassifier, GradualS
 from driftfit.datasets.toy import moving_gaussians
 from driftfit.errors import AdaptationWarning, InputError
 from driftfit.methods import GOAT, GradualSelfTraining, SourceOnly
-from driftfit.trust import Gate
+from driftfit.selection import Gate
 
 PATH = moving_gaussians((0, 0.5, 1.0), n_samples=400, n_features=20)
 
@@ -26,7 +26,7 @@ def test_a_saved_model_holds_no_rows_of_the_user():
 
 
 def test_a_saved_network_holds_neither_rows_nor_trainers():
-    torch_classifier = pytest.importorskip("driftfit.learners.torch_classifier")
+    torch_classifier = pytest.importorskip("driftfit.models.torch.classifier")
     network = torch_classifier.TorchClassifier(epochs=1, device="cpu", random_state=0)
     clf = GOATClassifier(network, n_generated=1).fit_path(PATH)
     assert len(pickle.dumps(clf)) < 6 * len(pickle.dumps(clf.estimator_)) + 100_000

@@ -186,7 +186,7 @@ def small_table() -> pd.DataFrame:
 
 @pytest.fixture(scope="session")
 def small_result(small_table):
+    from driftfit.app import Column, Settings, adapt_frame
     from driftfit.domains import ByValue
-    from driftfit.tables import Column, Settings, adapt_frame
 
     return adapt_frame(small_table, Settings(label="kind", order=Column("year"), windows=ByValue(), n_generated=0))

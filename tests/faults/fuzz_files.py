@@ -92,12 +92,12 @@ def build(base: Path) -> None:
 def _write_run(folder: Path, table: pd.DataFrame, classifier: Any) -> None:
     from sklearn.pipeline import Pipeline
 
+    from driftfit.app.columns import conform, plan_columns
+    from driftfit.app.manifest import write_manifest
+    from driftfit.app.model_file import save_predictor
+    from driftfit.app.predictor import Predictor
+    from driftfit.app.preprocess import as_matrix, make_preprocessing
     from driftfit.files import write_json
-    from driftfit.tables.columns import conform, plan_columns
-    from driftfit.tables.manifest import write_manifest
-    from driftfit.tables.model_file import save_predictor
-    from driftfit.tables.predictor import Predictor
-    from driftfit.tables.preprocess import as_matrix, make_preprocessing
 
     folder.mkdir(parents=True)
     plans = plan_columns(table)
@@ -119,8 +119,8 @@ def _write_run(folder: Path, table: pd.DataFrame, classifier: Any) -> None:
 def _write_networks(base: Path, table: pd.DataFrame) -> None:
     import torch
 
-    from driftfit.learners.torch_classifier import TorchClassifier
-    from driftfit.learners.torch_files import save_classifier
+    from driftfit.models.torch.classifier import TorchClassifier
+    from driftfit.models.torch.files import save_classifier
 
     def network(*layers: Any) -> TorchClassifier:
         return TorchClassifier(torch.nn.Sequential(*layers), epochs=1, device="cpu", random_state=0)
@@ -135,13 +135,13 @@ def _write_networks(base: Path, table: pd.DataFrame) -> None:
 
 
 def _cells() -> list[Any]:
-    from driftfit.paper import Cell
+    from driftfit.lab import Cell
 
     return [Cell("covtype", "reference", seed, 0, "gst") for seed in range(4)]
 
 
 def _write_store(path: Path) -> None:
-    from driftfit.paper import Store
+    from driftfit.lab import Store
 
     store = Store(path)
     cells = _cells()
@@ -492,7 +492,7 @@ def spoil(rng: random.Random, subject: str, folder: Path) -> list[str]:
         except (ValueError, zipfile.BadZipFile, KeyError, RecursionError, IndexError, OverflowError):  # spoiled already
             path.write_bytes(_bytes(rng, data, names))
     if subject in RUNS and names[0] != "manifest.json" and rng.random() < 0.9:
-        from driftfit.tables.manifest import write_manifest
+        from driftfit.app.manifest import write_manifest
 
         names.append("rehash")
         write_manifest(folder, [path for path in files if path.name != "manifest.json"])
@@ -502,21 +502,21 @@ def spoil(rng: random.Random, subject: str, folder: Path) -> list[str]:
 def use(subject: str, folder: Path) -> None:
     """Read a subject and ask something of it."""
     if subject == "store":
-        from driftfit.engines.store import new_owner
-        from driftfit.paper import Store
+        from driftfit.lab import Store
+        from driftfit.lab.store import new_owner
 
         store, cells = Store(folder / "cells.sqlite"), _cells()
         assert set(store.results(cells)) == store.finished(cells)
         for cell in store.claim(cells, new_owner()):
             store.add(cell, {"transductive_last": 1.0}, {}, 1.0, 1)
     elif subject == "torch":
-        from driftfit.learners.torch_files import load_classifier
+        from driftfit.models.torch.files import load_classifier
 
         classifier = load_classifier(folder / "model", device="cpu")
         samples = np.zeros((3, 4), dtype=np.float32)
         assert len(classifier.predict(samples)) == len(classifier.predict_proba(samples)) == 3
     else:
-        from driftfit.tables import load_run
+        from driftfit.app import load_run
 
         run = load_run(folder)
         labels, probability = run.predictor.predict(pd.DataFrame(FIRST_ROWS))

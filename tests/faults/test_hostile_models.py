@@ -20,13 +20,13 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
+from driftfit.app.columns import conform, plan_columns
+from driftfit.app.manifest import write_manifest
+from driftfit.app.model_file import load_predictor, save_predictor
+from driftfit.app.predictor import Predictor
+from driftfit.app.preprocess import as_matrix, make_preprocessing
 from driftfit.errors import InputError
 from driftfit.files import write_bytes, write_json
-from driftfit.tables.columns import conform, plan_columns
-from driftfit.tables.manifest import write_manifest
-from driftfit.tables.model_file import load_predictor, save_predictor
-from driftfit.tables.predictor import Predictor
-from driftfit.tables.preprocess import as_matrix, make_preprocessing
 
 N = 120
 
@@ -62,7 +62,7 @@ def stored(table, tmp_path):
 _LOAD = """
 import sys, pathlib, pandas as pd
 from driftfit.errors import InputError
-from driftfit.tables.model_file import load_predictor
+from driftfit.app.model_file import load_predictor
 try:
     predictor = load_predictor(pathlib.Path(sys.argv[1]))
 except InputError as error:
@@ -300,7 +300,7 @@ def test_the_same_model_gives_the_same_bytes(stored):
 @pytest.mark.parametrize("content", [b"[]", b"{}", b"null", b"[" * 100_000, b'{"format": 1, "columns": 3}', b"\xff"])
 @pytest.mark.parametrize("name", ["columns.json", "result.json"])
 def test_rehashed_nonsense_is_one_clear_line(stored, name, content):
-    from driftfit.tables import load_run
+    from driftfit.app import load_run
 
     folder = stored(LogisticRegression())
     write_bytes(folder / name, content)
@@ -314,7 +314,7 @@ def test_rehashed_nonsense_is_one_clear_line(stored, name, content):
 
 @pytest.mark.parametrize("name", ["manifest.json", "model.skops", "columns.json", "result.json"])
 def test_a_pipe_in_a_run_does_not_keep_us_waiting(stored, name):
-    from driftfit.tables import load_run
+    from driftfit.app import load_run
 
     folder = stored(LogisticRegression())
     (folder / name).unlink()
@@ -347,7 +347,7 @@ NETWORKS = {
 @pytest.mark.parametrize("case", NETWORKS)
 def test_a_spoiled_description_of_a_network_is_one_clear_line(stored, table, case):
     torch = pytest.importorskip("torch")
-    from driftfit.learners.torch_classifier import TorchClassifier
+    from driftfit.models.torch.classifier import TorchClassifier
 
     plain = load_predictor(stored(LogisticRegression()))
     features = as_matrix(plain.preprocessing, conform(table, plain.plans))

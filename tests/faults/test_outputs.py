@@ -5,10 +5,10 @@ import shutil
 
 import pytest
 
+from driftfit.app import save_run, summarise
+from driftfit.app.folder import rebuild_pages, write_predictions
+from driftfit.app.manifest import is_whole, open_run, put_file
 from driftfit.errors import InputError
-from driftfit.tables import save_run, summarise
-from driftfit.tables.folder import rebuild_pages, write_predictions
-from driftfit.tables.manifest import is_whole, open_run, put_file
 
 FIRST, SECOND = "<p>first", "<p>second"
 
@@ -102,8 +102,8 @@ def test_a_networks_files(sweep):
     torch = pytest.importorskip("torch")
     import numpy as np
 
-    from driftfit.learners.torch_classifier import TorchClassifier
-    from driftfit.learners.torch_files import load_classifier, save_classifier
+    from driftfit.models.torch.classifier import TorchClassifier
+    from driftfit.models.torch.files import load_classifier, save_classifier
 
     rows = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
     network = TorchClassifier(torch.nn.Linear(3, 2), epochs=1, device="cpu", random_state=0).fit(rows, rows[:, 0] > 0)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from driftfit.datasets import write_made_data
-from driftfit.paper import Options, Store, make_table
+from driftfit.lab import Options, Store, make_table
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="looks at /proc")]
 

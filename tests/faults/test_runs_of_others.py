@@ -5,11 +5,11 @@ import os
 
 import pytest
 
+from driftfit.app import load_run, save_run, summarise
+from driftfit.app.folder import check_target, read_result, rebuild_pages, write_predictions
+from driftfit.app.manifest import put_file
 from driftfit.cli import main
 from driftfit.errors import InputError
-from driftfit.tables import load_run, save_run, summarise
-from driftfit.tables.folder import check_target, read_result, rebuild_pages, write_predictions
-from driftfit.tables.manifest import put_file
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def test_a_manifest_of_another_format_is_refused(run, value):
 
 
 def test_model_files_of_equal_runs_are_equal(run, small_table, small_result, tmp_path):
-    from driftfit.tables import adapt_frame
+    from driftfit.app import adapt_frame
 
     again = adapt_frame(small_table, small_result.checked.settings)
     second = save_run(again, summarise(again), tmp_path / "SECOND")
@@ -140,8 +140,8 @@ def test_the_command_line_says_one_line_where_the_disk_is_full(tmp_path, small_r
 
 
 def test_a_result_without_its_parts_is_one_line(run, capsys):
+    from driftfit.app.manifest import write_manifest
     from driftfit.files import write_json
-    from driftfit.tables.manifest import write_manifest
 
     names = json.loads((run / "manifest.json").read_text())["sha256"]
     for content in ({}, {"verdict": 3}, {"verdict": {"decision": []}, "domains": None}):

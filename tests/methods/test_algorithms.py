@@ -9,18 +9,21 @@ from sklearn.linear_model import LogisticRegression
 from driftfit import Domain, DomainSequence, GOATClassifier
 from driftfit.datasets.toy import moving_gaussians, rotating_moons
 from driftfit.errors import InputError
-from driftfit.learners import ScikitLearner
 from driftfit.methods import (
     GOAT,
     Adaptation,
     GradualSelfTraining,
+    PathStep,
     SelfTraining,
+    Transport,
+    generate_path,
+    given_path,
     logit_range,
     margin,
     pseudo_label,
     top_probability,
 )
-from driftfit.paths import PathStep, Transport, generate_path, given_path
+from driftfit.models import ScikitLearner
 from driftfit.transport import ConfidenceCutoff, OracleCoupling, Sinkhorn, SmallValueCutoff, wasserstein
 
 

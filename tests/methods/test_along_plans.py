@@ -7,12 +7,12 @@ import torch
 from driftfit import Domain, DomainSequence
 from driftfit.datasets.toy import moving_gaussians
 from driftfit.errors import InputError
-from driftfit.learners.torch_classifier import TorchClassifier
-from driftfit.learners.torch_training import Adam
+from driftfit.methods import Transport, Workspace
 from driftfit.methods.baselines import BaselineMethod, CoVi, DeepCoral
 from driftfit.methods.baselines.loop import PairedTrainer
 from driftfit.methods.baselines.partners import Partners
-from driftfit.paths import Transport, Workspace
+from driftfit.models.torch.classifier import TorchClassifier
+from driftfit.models.torch.training import Adam
 from driftfit.transport import Plan, Sinkhorn, transport
 
 PATH = moving_gaussians((0, 0.7, 1.4), n_samples=64)

@@ -12,9 +12,6 @@ from torch import nn
 from driftfit import Domain, DomainSequence, TorchClassifier
 from driftfit.datasets.toy import moving_gaussians
 from driftfit.errors import InputError
-from driftfit.learners import ScikitLearner
-from driftfit.learners.torch_samples import Stored, logits
-from driftfit.learners.torch_training import Adam, Recipe, Trainer
 from driftfit.methods.baselines import (
     DANN,
     SCORES,
@@ -32,7 +29,10 @@ from driftfit.methods.baselines.covi import RATIOS, consensus_labels, mix, most_
 from driftfit.methods.baselines.dann import reversal_strength, reverse_gradient
 from driftfit.methods.baselines.jdot import joint_cost, optimal_plan
 from driftfit.methods.baselines.loop import _Order
-from driftfit.networks import conv_net, mlp
+from driftfit.models import ScikitLearner
+from driftfit.models.networks import conv_net, mlp
+from driftfit.models.torch.samples import Stored, logits
+from driftfit.models.torch.training import Adam, Recipe, Trainer
 
 CPU = torch.device("cpu")
 # DeepJDOT's own weights are for networks with far larger features.

@@ -10,9 +10,16 @@ from sklearn.preprocessing import StandardScaler
 from driftfit import Domain, DomainSequence
 from driftfit.datasets.toy import moving_gaussians
 from driftfit.errors import InputError
-from driftfit.learners import ScikitLearner
-from driftfit.methods import ByConfusion, ByLikelihood, CarriedLabels, GivenProportions, Relabelling
-from driftfit.paths import Transport, Workspace
+from driftfit.methods import (
+    ByConfusion,
+    ByLikelihood,
+    CarriedLabels,
+    GivenProportions,
+    Relabelling,
+    Transport,
+    Workspace,
+)
+from driftfit.models import ScikitLearner
 from driftfit.transport import Exact
 
 PATH = moving_gaussians((0, 1.5, 3.0), n_samples=120)
@@ -146,8 +153,8 @@ def test_the_encoder_is_trained_anew_and_couples_meanwhile():
 
 def test_networks_on_tensors_stay_where_they_are():
     torch = pytest.importorskip("torch")
-    from driftfit.learners.torch_classifier import TorchClassifier
-    from driftfit.learners.torch_training import Adam
+    from driftfit.models.torch.classifier import TorchClassifier
+    from driftfit.models.torch.training import Adam
 
     domains = [Domain(torch.from_numpy(d.samples).float(), d.labels, name=d.name) for d in PATH]
     path = DomainSequence(domains)

@@ -11,9 +11,9 @@ from sklearn.linear_model import LogisticRegression
 
 from driftfit.domains import Domain, DomainSequence
 from driftfit.errors import InputError
-from driftfit.learners import as_learner
 from driftfit.methods import RecentScale
 from driftfit.methods.recent_scale import RecentMap, best_width
+from driftfit.models import as_learner
 
 
 def wandering(rng, n=2_000):

@@ -14,7 +14,6 @@ from sklearn.preprocessing import StandardScaler
 from driftfit import Domain, DomainSequence
 from driftfit.errors import InputError
 from driftfit.estimators import AdaptedClassifier
-from driftfit.learners import as_learner
 from driftfit.methods import (
     ByConfusion,
     ByLikelihood,
@@ -30,6 +29,7 @@ from driftfit.methods import (
 )
 from driftfit.methods.feature_maps import AffineMap, RankMap, measured_columns, scale_map
 from driftfit.methods.held_out import HeldOut, held_out
+from driftfit.models import as_learner
 
 REMEDIES = [
     OwnScale(),

@@ -7,11 +7,11 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
-from driftfit.choice import Candidate, Chosen, standard_candidates
 from driftfit.domains import Domain, DomainSequence
 from driftfit.errors import InputError
-from driftfit.learners import as_learner
 from driftfit.methods import SourceOnly, Taught
+from driftfit.models import as_learner
+from driftfit.selection import Candidate, Chosen, standard_candidates
 
 
 def stretched(seed=0, n=400, labels=True):

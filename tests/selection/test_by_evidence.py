@@ -9,10 +9,10 @@ from driftfit import AutoAdaptedClassifier
 from driftfit.domains import Domain, DomainSequence
 from driftfit.errors import InputError
 from driftfit.estimators import AdaptedClassifier
-from driftfit.learners import as_learner
 from driftfit.methods import Assumption, GivenProportions, ProportionCorrection
+from driftfit.models import as_learner
 from driftfit.selection import IN_USE, ByEvidence, OwnAnswers, Rung, climb
-from driftfit.trust.diagnosis import fit_proportions
+from driftfit.selection.diagnosis import fit_proportions
 
 
 def world(rng, share=0.5, scale=1.0, move=0.0, n=500, gap=2.5):

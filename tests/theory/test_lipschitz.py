@@ -236,7 +236,7 @@ def test_bad_coefficients(bad):
 
 
 def test_the_networks_of_the_paper_have_the_constants_of_torchs_layers():
-    from driftfit.networks import WideLinear, conv_net
+    from driftfit.models.networks import WideLinear, conv_net
 
     class Doubled(WideLinear):
         def forward(self, input):

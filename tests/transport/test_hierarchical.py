@@ -172,7 +172,7 @@ def test_estimates_of_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_blocks_on_several_workers_give_the_plan_of_one(rng):
-    from driftfit.engines import Processes, Serial
+    from driftfit.parallel import Processes, Serial
 
     x0, x1 = rng.normal(size=(600, 3)), rng.normal(size=(600, 3)) + 1
     plain = transport(x0, x1, solver=Hierarchical(block=100, device="cpu"))
@@ -187,7 +187,7 @@ def test_blocks_on_several_workers_give_the_plan_of_one(rng):
 
 @pytest.mark.slow
 def test_blocks_on_ray_give_the_plan_of_one(rng):
-    from driftfit.engines import Ray
+    from driftfit.parallel import Ray
 
     x0, x1 = rng.normal(size=(400, 3)), rng.normal(size=(400, 3)) + 1
     plain = transport(x0, x1, solver=Hierarchical(block=100, passes=1, device="cpu"))

@@ -51,14 +51,14 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
     """Check, adapt, write the run and print what came out."""
     need_tables("adapt", "jinja2")
     settings = settings_of(chosen, fail)
-    from driftfit.report.page import build_page
-    from driftfit.tables import adapt_checked, check_summary, check_table, open_table, save_run, summarise
-    from driftfit.tables.folder import check_target
-    from driftfit.tables.labelled_rows import labels_in_table, read_labelled
+    from driftfit.app import adapt_checked, check_summary, check_table, open_table, save_run, summarise
+    from driftfit.app.folder import check_target
+    from driftfit.app.labelled_rows import labels_in_table, read_labelled
+    from driftfit.app.report.page import build_page
 
     check_target(chosen.out, chosen.force)
     if chosen.mlflow is not None:
-        from driftfit.tables.tracking import check_mlflow
+        from driftfit.app.tracking import check_mlflow
 
         check_mlflow()
     with stages() as progress:
@@ -77,7 +77,7 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
         progress("write", 1, 1)
     show_warnings(result.warnings)
     if chosen.mlflow is not None:
-        from driftfit.tables.tracking import log_run
+        from driftfit.app.tracking import log_run
 
         log_run(chosen.out, chosen.mlflow)
     print(json.dumps(summary, indent=2, ensure_ascii=False) if chosen.as_json else _text(summary, chosen.out))

@@ -27,7 +27,7 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
     """Check a table and print what was found."""
     need_tables("check")
     settings = settings_of(chosen, fail)
-    from driftfit.tables import check_summary, check_table, open_table
+    from driftfit.app import check_summary, check_table, open_table
 
     with stages() as progress:
         checked = check_table(open_table(chosen.tables), settings, progress)

@@ -21,7 +21,7 @@ def check_text(summary: dict[str, Any]) -> str:
     Parameters
     ----------
     summary : dict
-        From `driftfit.tables.check_summary`.
+        From `driftfit.app.check_summary`.
     """
     diagnosis, ladder = summary["diagnosis"], summary["ladder"]
     lines = [f"diagnosis: {diagnosis['kind']}", *(f"  - {reason}" for reason in diagnosis["reasons"])]

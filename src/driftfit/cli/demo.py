@@ -15,7 +15,7 @@ from driftfit.errors import InputError
 from driftfit.extras import need
 
 if TYPE_CHECKING:
-    from driftfit.paper.demo import DemoRun
+    from driftfit.lab.demo import DemoRun
 
 __all__ = ["HELP", "declare", "run"]
 
@@ -63,7 +63,7 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
 
     mpl.use("Agg")
     from driftfit.files import write_json
-    from driftfit.paper.demo import count_runs, run_demo
+    from driftfit.lab.demo import count_runs, run_demo
 
     scenes = tuple(chosen.path or ("digits", "moons"))
     runs: list[DemoRun] = []
@@ -92,9 +92,9 @@ def _write_table(target: Path, fail: Fail) -> int:
     need_tables("demo --table")
     import pandas as pd
 
+    from driftfit.app.spool import write_frames
     from driftfit.datasets.toy import drifting_events
     from driftfit.files import atomic_file
-    from driftfit.tables.spool import write_frames
 
     events = pd.DataFrame(drifting_events())
     events["churned"] = events["churned"].where(events["month"] <= _LABELLED_UNTIL)
@@ -139,7 +139,7 @@ def _print_tables(summary: dict[str, Any], picture: Path) -> None:
 def _draw(runs: list[DemoRun], target: Path) -> None:
     import matplotlib.pyplot as plt
 
-    from driftfit.report.pictures import accuracy_bars, save
+    from driftfit.app.report.pictures import accuracy_bars, save
 
     names = list(dict.fromkeys(run.scene.name for run in runs))
     figure = plt.figure(figsize=(11, 4.9 * len(names)), layout="constrained")
@@ -156,7 +156,7 @@ def _draw(runs: list[DemoRun], target: Path) -> None:
 
 
 def _draw_path(figure: Any, run: DemoRun) -> None:
-    from driftfit.report.pictures import cloud_row, image_rows
+    from driftfit.app.report.pictures import cloud_row, image_rows
 
     if run.scene.name == "digits":
         from driftfit.datasets.toy import DIGIT_SHAPE

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from driftfit.cli.parsing import at_least
 
 if TYPE_CHECKING:
-    from driftfit.engines import Engine
+    from driftfit.parallel import Engine
 
 __all__ = ["declare_engine", "engine_of"]
 
@@ -38,7 +38,7 @@ def declare_engine(parser: argparse.ArgumentParser, what: str = "cells") -> None
 
 def engine_of(chosen: argparse.Namespace, *, on_cpu: bool = False) -> Engine:
     """The engine that the options ask for."""
-    from driftfit.engines import engine_from_word
+    from driftfit.parallel import engine_from_word
 
     ray = chosen.engine == "ray" or chosen.address is not None
     gpus = 0.0 if ray and on_cpu else chosen.gpus

@@ -24,10 +24,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace, fail: Fail) -> int:
     """Export and write."""
     need_tables("export")
+    from driftfit.app import load_run
+    from driftfit.app.export import to_onnx, to_skops
+    from driftfit.app.manifest import put_file
     from driftfit.files import write_bytes
-    from driftfit.tables import load_run
-    from driftfit.tables.export import to_onnx, to_skops
-    from driftfit.tables.manifest import put_file
 
     predictor = load_run(chosen.run).predictor
     data = to_onnx(predictor) if chosen.to == "onnx" else to_skops(predictor)

@@ -31,11 +31,11 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
     need_tables("label")
     if chosen.out.suffix != ".csv":
         fail(f"rows to label are written as .csv, got {str(chosen.out)!r}")
+    from driftfit.app import check_table, open_table
+    from driftfit.app.csv_file import without_formulas
+    from driftfit.app.folder import read_result, write_predictions
+    from driftfit.app.labelled_rows import wanted_rows
     from driftfit.errors import InputError
-    from driftfit.tables import check_table, open_table
-    from driftfit.tables.csv_file import without_formulas
-    from driftfit.tables.folder import read_result, write_predictions
-    from driftfit.tables.labelled_rows import wanted_rows
 
     summary = read_result(chosen.run)
     command = [str(word) for word in summary.get("command") or []]

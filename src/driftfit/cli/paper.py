@@ -77,7 +77,7 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
     """Run what is missing, print and write."""
     if "report" in chosen.tables:
         return _report(chosen, fail)
-    from driftfit.paper import Launch, Options, run_tables
+    from driftfit.lab import Launch, Options, run_tables
 
     engine = engine_of(chosen, on_cpu=chosen.device == "cpu")
     run_tables(
@@ -101,7 +101,7 @@ def _report(chosen: argparse.Namespace, fail: Fail) -> int:
     """The page of results from the records."""
     if len(chosen.tables) > 1:
         fail(f"report stands alone, got {' '.join(chosen.tables)}")
-    from driftfit.paper.regenerate import regenerate
+    from driftfit.lab.regenerate import regenerate
 
     changed = regenerate(chosen.root, check=chosen.check)
     verb = "would change" if chosen.check else "written"

@@ -47,11 +47,11 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace, fail: Fail) -> int:
     """Predict and write."""
     need_tables("predict")
-    from driftfit.tables import load_run, open_table
-    from driftfit.tables.checked import recorded
-    from driftfit.tables.csv_file import without_formulas
-    from driftfit.tables.folder import check_predictions_path, write_predictions
-    from driftfit.tables.own_model import own_model
+    from driftfit.app import load_run, open_table
+    from driftfit.app.checked import recorded
+    from driftfit.app.csv_file import without_formulas
+    from driftfit.app.folder import check_predictions_path, write_predictions
+    from driftfit.app.own_model import own_model
 
     check_predictions_path(chosen.out)
     predictor = load_run(chosen.run, None if chosen.old_model is None else own_model(chosen.old_model)).predictor

@@ -21,9 +21,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace, fail: Fail) -> int:
     """Build the page and write it."""
     need_tables("report", "jinja2")
+    from driftfit.app.folder import page_of, read_result, rebuild_pages
+    from driftfit.app.report.page import build_page
     from driftfit.files import write_text
-    from driftfit.report.page import build_page
-    from driftfit.tables.folder import page_of, read_result, rebuild_pages
 
     runs: list[Path] = chosen.runs
     results = [{**read_result(folder), "name": folder.resolve().name} for folder in runs]

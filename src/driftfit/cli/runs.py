@@ -15,7 +15,8 @@ from driftfit.cli.text import printable, text_table
 from driftfit.errors import InputError
 
 if TYPE_CHECKING:
-    from driftfit.engines import FailedCell, RunState, Store
+    from driftfit.lab.run_log import FailedCell, RunState
+    from driftfit.lab.store import Store
 
 __all__ = ["HELP", "declare", "run"]
 
@@ -39,7 +40,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace, fail: Fail) -> int:
     """Look and print."""
-    from driftfit.engines import Store, failed_cells, run_states
+    from driftfit.lab.run_log import failed_cells, run_states
+    from driftfit.lab.store import Store
 
     if not chosen.store.is_file():
         raise InputError(f"there is no store {str(chosen.store)!r}; name the --store of a run")
@@ -57,7 +59,7 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
 
 def _watch(store: Store) -> None:
     """A live view on a terminal, a line for each change elsewhere."""
-    from driftfit.engines import failed_cells, run_states
+    from driftfit.lab.run_log import failed_cells, run_states
 
     def look() -> tuple[str, bool]:
         states = run_states(store)

@@ -32,8 +32,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace, fail: Fail) -> int:
     """Run what is missing, print and write."""
     need_tables("sweep", "yaml")
-    from driftfit.engines import Store
-    from driftfit.sweeps import as_markdown, read_sweep, run_sweep
+    from driftfit.lab import Store, as_markdown, read_sweep, run_sweep
 
     sweep = read_sweep(chosen.file)
     store = Store(chosen.store)

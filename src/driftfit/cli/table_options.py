@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from driftfit.cli.parsing import Fail, at_least
 
 if TYPE_CHECKING:
-    from driftfit.tables import Settings
+    from driftfit.app import Settings
 
 __all__ = ["UNTRUSTED", "declare_table", "settings_of"]
 
@@ -199,10 +199,10 @@ def settings_of(chosen: argparse.Namespace, fail: Fail) -> Settings:
     if chosen.old_model is not None and chosen.old_predictions is not None:
         fail("--old-model and --old-predictions exclude each other: one model is in use")
     method = chosen.method if chosen.generated is None else "goat"
-    from driftfit.tables import Keep, Limits, Settings
-    from driftfit.tables.best_model import BestModel
-    from driftfit.tables.models import encoder_from_word, method_from_word, model_from_word
-    from driftfit.tables.trusted_types import check_storable
+    from driftfit.app import Keep, Limits, Settings
+    from driftfit.app.best_model import BestModel
+    from driftfit.app.models import encoder_from_word, method_from_word, model_from_word
+    from driftfit.app.trusted_types import check_storable
 
     settings = Settings(
         label=chosen.label,
@@ -229,7 +229,7 @@ def settings_of(chosen: argparse.Namespace, fail: Fail) -> Settings:
 
 
 def _in_use(chosen: argparse.Namespace) -> Any:
-    from driftfit.tables.own_model import own_model, predictions_in
+    from driftfit.app.own_model import own_model, predictions_in
 
     if chosen.old_predictions is not None:
         return predictions_in(chosen.old_predictions)
@@ -264,7 +264,7 @@ def _one_window_rule(chosen: argparse.Namespace, fail: Fail) -> tuple[str, Any] 
 
 
 def _order(word: str | None, by_file: bool) -> Any:
-    from driftfit.tables import Column, FilePosition, RowPosition
+    from driftfit.app import Column, FilePosition, RowPosition
 
     if by_file or word is None:
         return FilePosition()
@@ -272,9 +272,9 @@ def _order(word: str | None, by_file: bool) -> Any:
 
 
 def _windows(words: tuple[str, Any] | None, by_file: bool) -> Any:
+    from driftfit.app import ByCalendar
+    from driftfit.app.windowing import parse_values
     from driftfit.domains import ByEdges, ByQuantile, ByValue
-    from driftfit.tables import ByCalendar
-    from driftfit.tables.windowing import parse_values
 
     if words is None:
         return ByValue() if by_file else ByQuantile(5)

@@ -15,17 +15,15 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from driftfit.checks import without_mask
-from driftfit.choice import Chosen, ChosenGOAT
 from driftfit.domains import DomainSequence, with_rows
 from driftfit.errors import AdaptationWarning, InputError
-from driftfit.learners import Learner, as_learner
-from driftfit.learners.scikit import check_classifier, columns_of_all, fit_weighted, has_encoder
-from driftfit.learners.seeding import seed_open
 from driftfit.methods import GOAT, Adaptation, Method, OnStep, SourceOnly, StepRecord
+from driftfit.models import Learner, as_learner
+from driftfit.models.scikit import check_classifier, columns_of_all, fit_weighted, has_encoder
+from driftfit.models.seeding import seed_open
 from driftfit.seeds import as_seed
-from driftfit.selection import ByEvidence
+from driftfit.selection import ByEvidence, Chosen, ChosenGOAT, Decision, Gate, assess, unanswered
 from driftfit.transport import Plan
-from driftfit.trust import Decision, Gate, assess, unanswered
 
 __all__ = ["AdaptedClassifier"]
 
@@ -51,7 +49,7 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         How to adapt, such as ``GOAT(n_generated=2)``; the source model is left alone by default.
     gate : Gate, optional
         Keep the source model, with a warning, where a check without target labels advises
-        against the adapted one (`driftfit.trust`).
+        against the adapted one (`driftfit.selection`).
     keep_steps : bool
         Keep the model of every step in ``step_estimators_``.
     on_step : callable, optional

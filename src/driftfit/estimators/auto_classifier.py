@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from driftfit.choice import Choice
 from driftfit.domains import DomainSequence
 from driftfit.estimators.adapted import AdaptedClassifier
 from driftfit.methods import Assumption, Method, OnStep
-from driftfit.selection import ByEvidence, Ladder
-from driftfit.trust import Gate
+from driftfit.selection import ByEvidence, Choice, Gate, Ladder
 
 __all__ = ["AutoAdaptedClassifier"]
 
@@ -33,7 +31,7 @@ class AutoAdaptedClassifier(AdaptedClassifier):
         ``covariates``, ``proportions``, ``scale``, ``structure``, ``path``: what may have changed, the one that is
         believed most first. By default nothing for rows of columns, and structure and path for images.
     method : Method, optional
-        Another way to adapt, such as `driftfit.choice.Chosen` with candidates of one's own, in place of ``assume``.
+        Another way to adapt, such as `driftfit.selection.Chosen` with candidates of one's own, in place of ``assume``.
     max_samples : int or None
         By default plans are made between at most so many samples of each domain; None for all.
     gate, keep_steps, on_step, random_state

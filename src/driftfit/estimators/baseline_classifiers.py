@@ -6,9 +6,9 @@ from typing import Any
 
 from driftfit.errors import InputError
 from driftfit.estimators.adapted import AdaptedClassifier
-from driftfit.learners.torch_classifier import TorchClassifier
 from driftfit.methods import Method
 from driftfit.methods.baselines import DANN, BaselineMethod, CoVi, DeepCoral, DeepJDOT
+from driftfit.models.torch.classifier import TorchClassifier
 
 __all__ = ["CoViClassifier", "DANNClassifier", "DeepCoralClassifier", "DeepJDOTClassifier"]
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from driftfit.choice import Choice, ChosenGOAT
 from driftfit.errors import InputError
 from driftfit.estimators.adapted import AdaptedClassifier
-from driftfit.methods import GOAT, GradualMethod, GradualSelfTraining, Method, OnStep
-from driftfit.paths import Transport
-from driftfit.trust import Gate
+from driftfit.methods import GOAT, GradualMethod, GradualSelfTraining, Method, OnStep, Transport
+from driftfit.selection import Choice, ChosenGOAT, Gate
 
 __all__ = ["GOATClassifier"]
 
@@ -25,7 +23,7 @@ class GOATClassifier(AdaptedClassifier):
     n_generated : int or "auto"
         Domains generated between each two neighbouring domains. "auto" runs 0 to 4 on the same
         plans and keeps the number that fits best the labels that the plans carry to the target
-        (`driftfit.choice.ChosenGOAT`, no target labels).
+        (`driftfit.selection.ChosenGOAT`, no target labels).
     transport : Transport, optional
         How neighbours are coupled: solver, cost, cutoffs, number of samples; exact by default.
     method : GradualMethod, optional

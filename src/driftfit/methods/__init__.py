@@ -16,6 +16,8 @@ from driftfit.methods.goat import GOAT
 from driftfit.methods.gradual import DirectSelfTraining, GradualSelfTraining
 from driftfit.methods.labelled_training import LabelledTraining
 from driftfit.methods.mapped_source import MappedSource
+from driftfit.methods.path import Path, PathStep, generate_path, given_path
+from driftfit.methods.plans import Coupled, Transport, carry_labels
 from driftfit.methods.proportion_correction import ProportionCorrection
 from driftfit.methods.pseudo_labels import PseudoLabels, logit_range, margin, pseudo_label, top_probability
 from driftfit.methods.recent_scale import RecentScale
@@ -23,6 +25,7 @@ from driftfit.methods.self_training import SelfTraining
 from driftfit.methods.source_only import ModelInUse, SourceOnly
 from driftfit.methods.source_weights import ImportanceWeights
 from driftfit.methods.taught import Taught
+from driftfit.methods.workspace import Workspace
 
 __all__ = [
     "GOAT",
@@ -32,6 +35,7 @@ __all__ = [
     "ByConfusion",
     "ByLikelihood",
     "CarriedLabels",
+    "Coupled",
     "CovarianceAlignment",
     "DirectSelfTraining",
     "GivenProportions",
@@ -45,6 +49,8 @@ __all__ = [
     "OnStep",
     "OwnRank",
     "OwnScale",
+    "Path",
+    "PathStep",
     "ProportionCorrection",
     "ProportionEstimate",
     "PseudoLabels",
@@ -54,9 +60,14 @@ __all__ = [
     "SourceOnly",
     "StepRecord",
     "Taught",
+    "Transport",
+    "Workspace",
     "assumptions_of",
     "black_box_proportions",
+    "carry_labels",
     "expectation_maximisation",
+    "generate_path",
+    "given_path",
     "logit_range",
     "margin",
     "pseudo_label",

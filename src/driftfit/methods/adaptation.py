@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftfit.domains import DomainSequence
-from driftfit.learners import Learner
+from driftfit.methods.path import Path, PathStep
 from driftfit.methods.pseudo_labels import PseudoLabels
-from driftfit.paths import Path, PathStep, Workspace
+from driftfit.methods.workspace import Workspace
+from driftfit.models import Learner
 from driftfit.transport import Plan
 
 __all__ = ["Adaptation", "GradualMethod", "Method", "OnStep", "StepRecord"]

@@ -13,14 +13,15 @@ from sklearn.pipeline import Pipeline
 from driftfit.domains import Domain, DomainSequence
 from driftfit.domains.samples import is_tensor
 from driftfit.errors import InputError
-from driftfit.learners import Learner
-from driftfit.learners.scikit import ScikitLearner
 from driftfit.methods.adaptation import Adaptation, Method, OnStep, StepRecord
 from driftfit.methods.assumptions import Assumption, assumptions_of
 from driftfit.methods.feature_maps import AffineMap, RankMap, scale_map
+from driftfit.methods.path import PathStep
 from driftfit.methods.pseudo_labels import pseudo_label
 from driftfit.methods.source_only import SourceOnly
-from driftfit.paths import PathStep, Workspace
+from driftfit.methods.workspace import Workspace
+from driftfit.models import Learner
+from driftfit.models.scikit import ScikitLearner
 
 __all__ = ["Alignment", "CovarianceAlignment", "OwnRank", "OwnScale", "behind", "dense_matrix", "record_of"]
 

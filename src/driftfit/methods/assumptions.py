@@ -62,7 +62,9 @@ _MEANING = {
 def assumptions_of(method: Any) -> frozenset[Assumption]:
     """What a method relies on; nothing for one that does not say, such as the source model.
 
-    >>> from driftfit.methods import OwnScale, ProportionCorrection, SourceOnly
+    >>> from driftfit.methods.alignment import OwnScale
+    >>> from driftfit.methods.proportion_correction import ProportionCorrection
+    >>> from driftfit.methods.source_only import SourceOnly
     >>> sorted(assumptions_of(OwnScale(then=ProportionCorrection()))), assumptions_of(SourceOnly())
     ([<Assumption.PROPORTIONS: 'proportions'>, <Assumption.SCALE: 'scale'>], frozenset())
     """

@@ -13,14 +13,16 @@ from numpy.typing import NDArray
 from driftfit.checks import check_weights
 from driftfit.domains import Domain, DomainSequence, LabelledDomain, stack_rows
 from driftfit.errors import InputError
-from driftfit.learners import Learner, MixingLearner
 from driftfit.methods.adaptation import Adaptation, OnStep, StepRecord
 from driftfit.methods.assumptions import Assumption
 from driftfit.methods.class_proportions import ProportionEstimator
 from driftfit.methods.class_shares import class_shares
 from driftfit.methods.held_out import held_out
+from driftfit.methods.path import PathStep
+from driftfit.methods.plans import Coupled, Transport
 from driftfit.methods.pseudo_labels import PseudoLabels, pseudo_label
-from driftfit.paths import Coupled, PathStep, Transport, Workspace
+from driftfit.methods.workspace import Workspace
+from driftfit.models import Learner, MixingLearner
 from driftfit.transport import GromovWasserstein, Mapped
 
 __all__ = ["CarriedLabels", "Relabelling", "by_structure", "trained_on"]
@@ -78,7 +80,7 @@ class CarriedLabels:
     --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> from driftfit.datasets.toy import moving_gaussians
-    >>> from driftfit.learners import as_learner
+    >>> from driftfit.models import as_learner
     >>> path = moving_gaussians((0, 2.5))
     >>> learner = as_learner(LogisticRegression(), np.array([0, 1])).fit(path.source.samples, path.source.labels)
     >>> student = CarriedLabels(mixup=0.5, relabelling=Relabelling()).adapt(learner, path).learner

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 
 from driftfit.domains import DomainSequence
 from driftfit.errors import InputError
-from driftfit.learners import Learner
 from driftfit.methods.adaptation import Adaptation, GradualMethod, OnStep
 from driftfit.methods.assumptions import Assumption
 from driftfit.methods.gradual import GradualSelfTraining, adapt_head
-from driftfit.paths import Transport, Workspace
-from driftfit.paths.path import check_n_generated
+from driftfit.methods.path import check_n_generated
+from driftfit.methods.plans import Transport
+from driftfit.methods.workspace import Workspace
+from driftfit.models import Learner
 
 __all__ = ["GOAT"]
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass, field, replace
 
 from driftfit.domains import DomainSequence
 from driftfit.errors import InputError
-from driftfit.learners import Learner
 from driftfit.methods.adaptation import Adaptation, GradualMethod, OnStep, StepRecord
 from driftfit.methods.assumptions import Assumption
+from driftfit.methods.path import Path, given_path
 from driftfit.methods.self_training import SelfTraining
-from driftfit.paths import Path, Workspace, given_path
+from driftfit.methods.workspace import Workspace
+from driftfit.models import Learner
 
 __all__ = ["DirectSelfTraining", "GradualSelfTraining", "adapt_head"]
 

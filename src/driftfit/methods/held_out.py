@@ -14,7 +14,7 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 
 from driftfit.domains import LabelledDomain, some_rows, take_rows
 from driftfit.errors import InputError
-from driftfit.learners import Learner
+from driftfit.models import Learner
 from driftfit.seeds import derive_seed
 
 __all__ = ["Calibration", "HeldOut", "held_out"]
@@ -117,7 +117,7 @@ def held_out(
     Examples
     --------
     >>> from sklearn.linear_model import LogisticRegression
-    >>> from driftfit.learners import as_learner
+    >>> from driftfit.models import as_learner
     >>> source = LabelledDomain(np.repeat([[0.0], [4.0]], 30, axis=0), np.repeat(["a", "b"], 30))
     >>> held = held_out(as_learner(LogisticRegression(), source.classes), source)
     >>> float((held.logits.argmax(axis=1) == held.codes).mean())

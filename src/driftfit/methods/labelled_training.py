@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from driftfit.domains import DomainSequence
 from driftfit.errors import InputError
-from driftfit.learners import Learner
 from driftfit.methods.adaptation import Adaptation, OnStep
 from driftfit.methods.alignment import dense_matrix, record_of
-from driftfit.paths import Workspace
+from driftfit.methods.workspace import Workspace
+from driftfit.models import Learner
 from driftfit.seeds import derive_seed
 
 __all__ = ["LabelledTraining"]
@@ -40,7 +40,7 @@ class LabelledTraining:
     --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> from driftfit.domains import Domain
-    >>> from driftfit.learners import as_learner
+    >>> from driftfit.models import as_learner
     >>> old, y = np.arange(20.0)[:, None], np.repeat([0, 1], 10)
     >>> learner = as_learner(LogisticRegression(), np.array([0, 1])).fit(old, y)
     >>> path = DomainSequence([Domain(old, y), Domain(old + 100.0)])

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from driftfit.domains import DomainSequence
-from driftfit.learners import Learner
 from driftfit.methods.adaptation import Adaptation, OnStep
 from driftfit.methods.alignment import dense_matrix, record_of
 from driftfit.methods.assumptions import Assumption
-from driftfit.paths import Transport, Workspace
+from driftfit.methods.plans import Transport
+from driftfit.methods.workspace import Workspace
+from driftfit.models import Learner
 
 __all__ = ["MappedSource"]
 

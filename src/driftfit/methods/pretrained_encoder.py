@@ -11,15 +11,15 @@ from torch import nn
 
 from driftfit.domains import DomainSequence
 from driftfit.errors import InputError
-from driftfit.learners import Learner
-from driftfit.learners.torch_learner import TorchLearner
-from driftfit.learners.torch_pool import TrainerPool, load_weights
-from driftfit.learners.torch_training import seeded
 from driftfit.methods.adaptation import Adaptation, Method, OnStep
 from driftfit.methods.assumptions import Assumption, assumptions_of
 from driftfit.methods.gradual import GradualSelfTraining
-from driftfit.networks import split
-from driftfit.paths import Workspace
+from driftfit.methods.workspace import Workspace
+from driftfit.models import Learner
+from driftfit.models.networks import split
+from driftfit.models.torch.learner import TorchLearner
+from driftfit.models.torch.pool import TrainerPool, load_weights
+from driftfit.models.torch.training import seeded
 from driftfit.seeds import derive_seed
 
 __all__ = ["PretrainedEncoder"]

@@ -9,15 +9,15 @@ import numpy as np
 
 from driftfit.domains import DomainSequence
 from driftfit.errors import InputError
-from driftfit.learners import Learner
-from driftfit.learners.scikit import ScikitLearner
 from driftfit.methods.adaptation import Adaptation, OnStep
 from driftfit.methods.alignment import record_of
 from driftfit.methods.assumptions import Assumption
 from driftfit.methods.class_proportions import ByLikelihood, ProportionEstimator
 from driftfit.methods.held_out import held_out
 from driftfit.methods.rescaled_classifier import RescaledClassifier
-from driftfit.paths import Workspace
+from driftfit.methods.workspace import Workspace
+from driftfit.models import Learner
+from driftfit.models.scikit import ScikitLearner
 
 __all__ = ["ProportionCorrection"]
 

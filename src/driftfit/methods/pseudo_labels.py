@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 
 from driftfit.checks import check_fraction
-from driftfit.learners import Learner
+from driftfit.models import Learner
 
 __all__ = ["Confidence", "PseudoLabels", "logit_range", "margin", "pseudo_label", "top_probability"]
 

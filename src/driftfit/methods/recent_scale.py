@@ -19,12 +19,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from driftfit.domains import DomainSequence
 from driftfit.errors import InputError
-from driftfit.learners import Learner
 from driftfit.methods.adaptation import Adaptation, OnStep
 from driftfit.methods.alignment import behind, dense_matrix, record_of
 from driftfit.methods.assumptions import Assumption
 from driftfit.methods.feature_maps import measured_columns
-from driftfit.paths import Workspace
+from driftfit.methods.workspace import Workspace
+from driftfit.models import Learner
 
 __all__ = ["N_PARTS", "RecentMap", "RecentScale", "best_width"]
 
@@ -166,7 +166,7 @@ class RecentScale:
     --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> from driftfit.domains import Domain
-    >>> from driftfit.learners import as_learner
+    >>> from driftfit.models import as_learner
     >>> rng = np.random.default_rng(0)
     >>> move, level = rng.normal(size=600), np.linspace(0.0, 50.0, 600)
     >>> x, y = (move + level)[:, None], (move > 0).astype(int)

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
-from driftfit.learners import as_learner
-from driftfit.learners.scikit import fit_weighted
+from driftfit.models import as_learner
+from driftfit.models.scikit import fit_weighted
 
 __all__ = ["RescaledClassifier"]
 

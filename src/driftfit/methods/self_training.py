@@ -10,10 +10,10 @@ import numpy as np
 from driftfit.checks import check_fraction
 from driftfit.domains import take_rows
 from driftfit.errors import InputError
-from driftfit.learners import Learner
 from driftfit.methods.adaptation import StepRecord
+from driftfit.methods.path import PathStep
 from driftfit.methods.pseudo_labels import Confidence, pseudo_label, top_probability
-from driftfit.paths import PathStep
+from driftfit.models import Learner
 
 __all__ = ["SelfTraining"]
 

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from driftfit.domains import DomainSequence
 from driftfit.errors import InputError
-from driftfit.learners import Learner
 from driftfit.methods.adaptation import Adaptation, OnStep
-from driftfit.paths import Workspace
+from driftfit.methods.workspace import Workspace
+from driftfit.models import Learner
 
 __all__ = ["ModelInUse", "SourceOnly"]
 
@@ -47,7 +47,7 @@ class ModelInUse(SourceOnly):
     --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> from driftfit.domains import Domain
-    >>> from driftfit.learners import as_learner
+    >>> from driftfit.models import as_learner
     >>> x, y = np.arange(4.0)[:, None], np.array([0, 0, 1, 1])
     >>> learner = as_learner(LogisticRegression(), y[1:3]).fit(x, y)
     >>> found = ModelInUse(np.array([1, 0])).adapt(learner, DomainSequence([Domain(x, y), Domain(x[:2])]))

@@ -13,11 +13,11 @@ from sklearn.preprocessing import StandardScaler
 
 from driftfit.domains import DomainSequence
 from driftfit.errors import InputError
-from driftfit.learners import Learner
 from driftfit.methods.adaptation import Adaptation, OnStep
 from driftfit.methods.alignment import dense_matrix, record_of
 from driftfit.methods.assumptions import Assumption
-from driftfit.paths import Workspace
+from driftfit.methods.workspace import Workspace
+from driftfit.models import Learner
 
 __all__ = ["ImportanceWeights", "importance_weights"]
 

@@ -13,12 +13,12 @@ from sklearn.preprocessing import StandardScaler
 
 from driftfit.domains import DomainSequence
 from driftfit.errors import InputError
-from driftfit.learners import Learner, as_learner
 from driftfit.methods.adaptation import Adaptation, Method, OnStep
 from driftfit.methods.alignment import OwnScale, dense_matrix, record_of
 from driftfit.methods.assumptions import Assumption, assumptions_of
 from driftfit.methods.carried_labels import trained_on
-from driftfit.paths import Workspace
+from driftfit.methods.workspace import Workspace
+from driftfit.models import Learner, as_learner
 
 __all__ = ["Taught"]
 

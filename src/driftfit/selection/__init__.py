@@ -1,21 +1,109 @@
 """What may be known without labels of today, and which model rests on it: assumptions, their tests, one choice."""
 
+from driftfit.selection.accuracy import AccuracyEstimate, AccuracyEstimator, PreparedEstimator
+from driftfit.selection.agreement import Agreement
+from driftfit.selection.along import DomainAccuracy, estimate_along
 from driftfit.selection.by_evidence import IN_USE, ByEvidence, OwnAnswers
 from driftfit.selection.candidates import table_methods
+from driftfit.selection.carried import CarriedAgreement
+from driftfit.selection.carried_or_agreement import CarriedOrAgreement
+from driftfit.selection.checking import check
+from driftfit.selection.chosen import GUARDS, Chosen, choose
+from driftfit.selection.committee import Committee
+from driftfit.selection.confidence import ThresholdedConfidence
+from driftfit.selection.decision import Decision, Keep, unanswered
+from driftfit.selection.distance_bounds import DistanceEstimate, class_distances, debiased_wasserstein
+from driftfit.selection.error_bound import ErrorCertificate, SourceCrossing, error_certificate
+from driftfit.selection.evidence import Evidence, Findings, Guard, Judgement, PlanAgreement
+from driftfit.selection.gain import PairedGain
+from driftfit.selection.gate import Gate, assess
+from driftfit.selection.guards import ClassShares, Names, StructureHolds
 from driftfit.selection.ladder import Alternative, Ladder, LadderChoice, Rung, Tested
+from driftfit.selection.lost_class import lost_class
+from driftfit.selection.moves import LabelledPoints
+from driftfit.selection.neighbours import NeighbourInformation
+from driftfit.selection.number_of_domains import CANDIDATES, ChosenGOAT
+from driftfit.selection.outcome import Choice, Gain
+from driftfit.selection.overlap import Overlap, overlap, rows_to_label
+from driftfit.selection.proportions import ProportionShift
 from driftfit.selection.refutation import climb
+from driftfit.selection.reweighted import ReweightedSource
+from driftfit.selection.runs import Candidate, Runs
+from driftfit.selection.same_law import SameLaw
+from driftfit.selection.scoring import Scores, score_candidates
+from driftfit.selection.standard import standard_candidates
+from driftfit.selection.step_check import StepCheck, measure_step
 from driftfit.selection.unmoved_classes import ClassesMove
+from driftfit.selection.verdict import Advice, Verdict
+from driftfit.selection.view import PathView
 
 __all__ = [
+    "CANDIDATES",
+    "GUARDS",
     "IN_USE",
+    "AccuracyEstimate",
+    "AccuracyEstimator",
+    "Advice",
+    "Agreement",
     "Alternative",
     "ByEvidence",
+    "Candidate",
+    "CarriedAgreement",
+    "CarriedOrAgreement",
+    "Choice",
+    "Chosen",
+    "ChosenGOAT",
+    "ClassShares",
     "ClassesMove",
+    "Committee",
+    "Decision",
+    "DistanceEstimate",
+    "DomainAccuracy",
+    "ErrorCertificate",
+    "Evidence",
+    "Findings",
+    "Gain",
+    "Gate",
+    "Guard",
+    "Judgement",
+    "Keep",
+    "LabelledPoints",
     "Ladder",
     "LadderChoice",
+    "Names",
+    "NeighbourInformation",
+    "Overlap",
     "OwnAnswers",
+    "PairedGain",
+    "PathView",
+    "PlanAgreement",
+    "PreparedEstimator",
+    "ProportionShift",
+    "ReweightedSource",
     "Rung",
+    "Runs",
+    "SameLaw",
+    "Scores",
+    "SourceCrossing",
+    "StepCheck",
+    "StructureHolds",
     "Tested",
+    "ThresholdedConfidence",
+    "Verdict",
+    "assess",
+    "check",
+    "choose",
+    "class_distances",
     "climb",
+    "debiased_wasserstein",
+    "error_certificate",
+    "estimate_along",
+    "lost_class",
+    "measure_step",
+    "overlap",
+    "rows_to_label",
+    "score_candidates",
+    "standard_candidates",
     "table_methods",
+    "unanswered",
 ]

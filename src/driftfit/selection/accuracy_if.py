@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.stats import t as student_t
 
 from driftfit.methods import Assumption
-from driftfit.trust import AccuracyEstimate
-from driftfit.trust.overlap import rows_to_label
+from driftfit.selection.accuracy import AccuracyEstimate
+from driftfit.selection.overlap import rows_to_label
 
 __all__ = ["UNDECLARED", "Draw", "accuracy_if"]
 

@@ -9,14 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftfit.choice import GUARDS, Candidate, Choice, Chosen, ClassShares, Committee, standard_candidates
-from driftfit.choice.chosen import SCORE, SOURCE
-from driftfit.choice.runs import OnCandidate
-from driftfit.choice.standard import MIXUP
 from driftfit.domains import DomainSequence
-from driftfit.engines import Engine
 from driftfit.errors import InputError, SolverError
-from driftfit.learners import Learner
 from driftfit.methods import (
     Adaptation,
     Assumption,
@@ -28,16 +22,24 @@ from driftfit.methods import (
     OwnScale,
     ProportionCorrection,
     SourceOnly,
+    Workspace,
     assumptions_of,
 )
 from driftfit.methods.held_out import held_out
-from driftfit.paths import Workspace
+from driftfit.models import Learner
+from driftfit.parallel import Engine
 from driftfit.selection.candidates import MAIN
+from driftfit.selection.chosen import GUARDS, SCORE, SOURCE, Chosen
+from driftfit.selection.committee import Committee
+from driftfit.selection.gain import paired_gain
 from driftfit.selection.gains import Found, known_gain, unmoved
+from driftfit.selection.guards import ClassShares
 from driftfit.selection.ladder import Alternative, Ladder, LadderChoice, Rung, labels_to_settle
+from driftfit.selection.outcome import Choice
 from driftfit.selection.refutation import climb
+from driftfit.selection.runs import Candidate, OnCandidate
+from driftfit.selection.standard import MIXUP, standard_candidates
 from driftfit.selection.unmoved_classes import ClassesMove
-from driftfit.trust.gain import paired_gain
 
 __all__ = ["IN_USE", "ByEvidence", "OwnAnswers"]
 
@@ -106,7 +108,7 @@ class ByEvidence:
     --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> from driftfit.domains import Domain
-    >>> from driftfit.learners import as_learner
+    >>> from driftfit.models import as_learner
     >>> rng = np.random.default_rng(0)
     >>> y = np.arange(400) % 2
     >>> old = rng.normal(size=(400, 2)) + 3.0 * y[:, None]

@@ -12,8 +12,8 @@ from driftfit.methods import (
     OwnScale,
     ProportionCorrection,
     RecentScale,
+    Transport,
 )
-from driftfit.paths import Transport
 
 __all__ = ["MAIN", "table_methods"]
 

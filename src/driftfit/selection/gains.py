@@ -8,22 +8,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftfit.choice import Gain, Judgement, Runs
 from driftfit.domains import DomainSequence
 from driftfit.errors import InputError
-from driftfit.learners import Learner
 from driftfit.methods import Assumption, ImportanceWeights, Method, OwnScale, ProportionCorrection
 from driftfit.methods.alignment import dense_matrix
 from driftfit.methods.class_proportions import GivenProportions
 from driftfit.methods.held_out import HeldOut, held_out
 from driftfit.methods.source_weights import importance_weights
+from driftfit.models import Learner
+from driftfit.selection.accuracy import NORMAL_95, AccuracyEstimate
 from driftfit.selection.accuracy_if import UNDECLARED, Draw, accuracy_if
+from driftfit.selection.diagnosis import fit_proportions, raw_overlap
+from driftfit.selection.evidence import Judgement
+from driftfit.selection.exchange import row_units
 from driftfit.selection.ladder import Ladder
-from driftfit.trust import AccuracyEstimate
-from driftfit.trust.accuracy import NORMAL_95
-from driftfit.trust.diagnosis import fit_proportions, raw_overlap
-from driftfit.trust.exchange import row_units
-from driftfit.trust.overlap import rows_to_label
+from driftfit.selection.outcome import Gain
+from driftfit.selection.overlap import rows_to_label
+from driftfit.selection.runs import Runs
 
 __all__ = ["UNDECLARED", "Found", "accuracy_before", "known_gain", "unmoved"]
 

@@ -8,10 +8,10 @@ from enum import Enum
 from math import ceil
 from typing import Any
 
-from driftfit.choice import Choice
 from driftfit.methods import Assumption
-from driftfit.trust import AccuracyEstimate
-from driftfit.trust.exchange import Moved
+from driftfit.selection.accuracy import AccuracyEstimate
+from driftfit.selection.exchange import Moved
+from driftfit.selection.outcome import Choice
 
 __all__ = ["Alternative", "Ladder", "LadderChoice", "Rung", "Tested", "labels_to_settle"]
 

@@ -9,20 +9,19 @@ from numpy.typing import NDArray
 
 from driftfit.domains import Domain, DomainSequence, is_tensor
 from driftfit.errors import InputError, SolverError
-from driftfit.learners import Learner
-from driftfit.methods import Assumption, CarriedLabels, OwnScale
+from driftfit.methods import Assumption, CarriedLabels, OwnScale, Transport
 from driftfit.methods.alignment import dense_matrix
 from driftfit.methods.class_shares import class_shares
-from driftfit.paths import Transport
+from driftfit.models import Learner
 from driftfit.seeds import derive_seed
+from driftfit.selection.checking import diagnose
+from driftfit.selection.diagnosis import fit_proportions
+from driftfit.selection.diagnosis.alignment_fit import aligned_windows, own_scale_chance
+from driftfit.selection.exchange import LEVEL, Moved, alike, moved
 from driftfit.selection.ladder import Ladder, Tested
+from driftfit.selection.verdict import Advice
+from driftfit.selection.view import PathView, encoded_rows
 from driftfit.transport import GromovWasserstein, Mapped, Orthogonal, isometry
-from driftfit.trust import Advice, PathView
-from driftfit.trust.checking import diagnose
-from driftfit.trust.diagnosis import fit_proportions
-from driftfit.trust.diagnosis.alignment_fit import aligned_windows, own_scale_chance
-from driftfit.trust.exchange import LEVEL, Moved, alike, moved
-from driftfit.trust.view import encoded_rows
 
 __all__ = ["STRUCTURAL", "climb", "own_unit"]
 
@@ -64,7 +63,7 @@ def climb(
     Examples
     --------
     >>> from sklearn.linear_model import LogisticRegression
-    >>> from driftfit.learners import as_learner
+    >>> from driftfit.models import as_learner
     >>> rng = np.random.default_rng(0)
     >>> y = np.arange(400) % 2
     >>> old, new = (rng.normal(size=(400, 2)) + 3.0 * y[:, None] for _ in range(2))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from driftfit.choice import Findings, Runs
 from driftfit.errors import InputError
-from driftfit.trust import PathView
-from driftfit.trust.same_law import same_laws
+from driftfit.selection.evidence import Findings
+from driftfit.selection.runs import Runs
+from driftfit.selection.same_law import same_laws
+from driftfit.selection.view import PathView
 
 __all__ = ["ClassesMove"]
 
@@ -29,8 +30,9 @@ class ClassesMove:
     Examples
     --------
     >>> import numpy as np
-    >>> from driftfit import Domain, DomainSequence
-    >>> from driftfit.choice import choose
+    >>> from driftfit import Domain
+    >>> from driftfit import DomainSequence
+    >>> from driftfit.selection.chosen import choose
     >>> from driftfit.methods import GOAT
     >>> y, new = np.arange(300) % 2, np.repeat([0, 1], [240, 20])
     >>> x = np.random.default_rng(0).normal(size=(560, 2)) + 4.0 * np.concatenate([y, new])[:, None]

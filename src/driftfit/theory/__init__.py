@@ -6,13 +6,7 @@ Every function cites the statement it computes. Shifts of a sequence of domains 
 
 from driftfit.theory.assumptions import Assumptions, LinearModels, Sampling
 from driftfit.theory.bound import Bound
-from driftfit.theory.checked_assumptions import (
-    InputBound,
-    LabelInvariance,
-    input_bound,
-    label_invariance,
-    largest_loss,
-)
+from driftfit.theory.checked_assumptions import InputBound, LabelInvariance, input_bound, label_invariance, largest_loss
 from driftfit.theory.compare import BoundComparison, ComparedModels, FixedLength, FixedShift, compare_bounds
 from driftfit.theory.complexity import (
     NormBoundedNetworks,

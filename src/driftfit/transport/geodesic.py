@@ -35,7 +35,7 @@ def interpolate(x0: Any, x1: Any, plan: Plan, position: float) -> tuple[Any, NDA
 
     Examples
     --------
-    >>> from driftfit.transport import transport
+    >>> from driftfit.transport.solve import transport
     >>> x0, x1 = [[0.0], [10.0]], [[12.0], [2.0]]
     >>> samples, mass = interpolate(x0, x1, transport(x0, x1), position=0.5)
     >>> samples.ravel().tolist(), mass.tolist()

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, softplus
 
 from driftfit.methods.baselines.pairs import Pair, check_strength
-from driftfit.networks import mlp
+from driftfit.models.networks import mlp
 
 __all__ = ["DANN", "reversal_strength", "reverse_gradient"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import nn
 
 from driftfit.errors import InputError
-from driftfit.networks import INPUT, layer_names, split
+from driftfit.models.networks import INPUT, layer_names, split
 
 __all__ = ["SCORES", "last_hidden_layer", "parts_at"]
 
@@ -25,7 +25,7 @@ def parts_at(module: nn.Module, layer: str) -> tuple[nn.Module, nn.Module]:
 def last_hidden_layer(module: nn.Module) -> str:
     """The latest layer that leaves something to train on both sides of the cut; ``"input"`` if there is none.
 
-    >>> from driftfit.networks import mlp
+    >>> from driftfit.models.networks import mlp
     >>> last_hidden_layer(mlp(4, 2, hidden=(8, 8))), last_hidden_layer(nn.Linear(4, 2))
     ('norm', 'input')
     """

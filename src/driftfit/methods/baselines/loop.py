@@ -6,13 +6,13 @@ import torch
 from torch import Tensor, nn
 
 from driftfit.errors import InputError
-from driftfit.learners.torch_samples import Samples, dtype_of
-from driftfit.learners.torch_steps import Steps
-from driftfit.learners.torch_training import Recipe, seeded
 from driftfit.methods.baselines.layers import parts_at
 from driftfit.methods.baselines.pairs import Baseline, Pair
 from driftfit.methods.baselines.partners import Partners
-from driftfit.networks.half_convolutions import with_half_convolutions
+from driftfit.models.networks.half_convolutions import with_half_convolutions
+from driftfit.models.torch.samples import Samples, dtype_of
+from driftfit.models.torch.steps import Steps
+from driftfit.models.torch.training import Recipe, seeded
 from driftfit.seeds import derive_seed
 from driftfit.transport import Plan
 
@@ -45,8 +45,8 @@ class PairedTrainer:
     Examples
     --------
     >>> from driftfit.methods.baselines import DANN
-    >>> from driftfit.learners.torch_samples import Stored
-    >>> from driftfit.networks import mlp
+    >>> from driftfit.models.torch.samples import Stored
+    >>> from driftfit.models.networks import mlp
     >>> trainer = PairedTrainer(mlp(2, 2, hidden=(8,)), "fc1", DANN(), Recipe(1, 4), sample_shape=(2,), n_classes=2)
     >>> x0, y0, x1 = torch.zeros(8, 2), torch.arange(8) % 2, torch.ones(12, 2)
     >>> trainer.train(Stored(x0), y0, Stored(x1), seed=0)

@@ -13,17 +13,19 @@ from torch import Tensor
 
 from driftfit.domains import Domain, DomainSequence
 from driftfit.errors import InputError
-from driftfit.learners import Learner
-from driftfit.learners.torch_learner import TorchLearner
-from driftfit.learners.torch_samples import Stored, as_tensor, dtype_of
 from driftfit.methods.adaptation import Adaptation, OnStep, StepRecord
 from driftfit.methods.assumptions import Assumption
 from driftfit.methods.baselines.layers import SCORES, last_hidden_layer
 from driftfit.methods.baselines.loop import PairedTrainer
 from driftfit.methods.baselines.pairs import Baseline
+from driftfit.methods.path import PathStep
+from driftfit.methods.plans import Transport
 from driftfit.methods.pseudo_labels import pseudo_label
-from driftfit.networks import INPUT
-from driftfit.paths import PathStep, Transport, Workspace
+from driftfit.methods.workspace import Workspace
+from driftfit.models import Learner
+from driftfit.models.networks import INPUT
+from driftfit.models.torch.learner import TorchLearner
+from driftfit.models.torch.samples import Stored, as_tensor, dtype_of
 from driftfit.seeds import derive_seed
 from driftfit.transport import Plan
 
@@ -58,7 +60,7 @@ class BaselineMethod:
     --------
     >>> from driftfit.methods.baselines import DANN
     >>> from driftfit.datasets.toy import moving_gaussians
-    >>> from driftfit.learners.torch_classifier import TorchClassifier
+    >>> from driftfit.models.torch.classifier import TorchClassifier
     >>> path = moving_gaussians((0, 1), n_samples=40)
     >>> learner = TorchClassifier(epochs=2, random_state=0).make_learner(np.array([0, 1]))
     >>> learner = learner.fit(path.source.samples, path.source.labels)

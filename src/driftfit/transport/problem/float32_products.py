@@ -15,15 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftfit.transport.kernels import has_numba
-from driftfit.transport.problem.cost_table import (
-    PAIR_VALUES,
-    CostTable,
-    HeldTable,
-    Rounding,
-    gamma,
-    less,
-    row_parts,
-)
+from driftfit.transport.problem.cost_table import PAIR_VALUES, CostTable, HeldTable, Rounding, gamma, less, row_parts
 from driftfit.transport.problem.quantised import NO_CODES, Quantised
 from driftfit.transport.problem.squared_distances import SquaredDistances
 

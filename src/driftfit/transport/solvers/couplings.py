@@ -76,7 +76,7 @@ class OracleCoupling:
         The object each sample shows. ``None`` means that row ``i`` of one domain and
         row ``i`` of the other show the same object.
 
-    >>> from driftfit.transport import transport
+    >>> from driftfit.transport.solve import transport
     >>> oracle = OracleCoupling(ids0=["a", "b"], ids1=["b", "a"])
     >>> transport([[0.0], [1.0]], [[0.0], [1.0]], solver=oracle).cols.tolist()
     [1, 0]

@@ -74,7 +74,7 @@ class Exact:
     progress : callable, optional
         Called with the stage's name and the share of it that is done.
 
-    >>> from driftfit.transport import transport
+    >>> from driftfit.transport.solve import transport
     >>> plan = transport([[0.0], [1.0]], [[1.5], [0.5]], solver=Exact())
     >>> plan.cols.tolist(), plan.cost
     ([1, 0], 0.25)

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftfit.engines import Batch, Engine
 from driftfit.errors import InputError, SolverError
+from driftfit.parallel import Batch, Engine
 from driftfit.seeds import derive_seed
 from driftfit.transport.kernels import has_numba
 from driftfit.transport.kernels.threads import serial, worker_count
@@ -70,7 +70,7 @@ class Hierarchical:
         Time for the solver (likewise). What was found until then is completed to a plan, and
         the certificate takes its time to look at all pairs.
 
-    >>> from driftfit.transport import transport
+    >>> from driftfit.transport.solve import transport
     >>> plan = transport([[0.0], [1.0], [2.0]], [[2.5], [0.5], [1.5]], solver=Hierarchical(block=2))
     >>> plan.cols.tolist(), plan.cost
     ([1, 2, 0], 0.25)

@@ -47,7 +47,7 @@ class LowRank:
     seed : int
         Seeds the initial factors.
 
-    >>> from driftfit.transport import transport
+    >>> from driftfit.transport.solve import transport
     >>> plan = transport([[0.0], [1.0], [5.0]], [[0.1], [1.1], [5.1]], solver=LowRank(rank=3))
     >>> bool(plan.certificate.marginal_error < 1e-12)
     True

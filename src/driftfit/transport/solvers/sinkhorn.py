@@ -53,7 +53,7 @@ class Sinkhorn:
     they are held where they fit, in 12 bytes for each pair. Both keep the 32 largest entries of each
     row and column, scaled to the marginals: for a large ``epsilon`` a sharper plan than the entropic one.
 
-    >>> from driftfit.transport import transport
+    >>> from driftfit.transport.solve import transport
     >>> plan = transport([[0.0], [1.0]], [[0.0], [1.0]], solver=Sinkhorn(epsilon=0.1))
     >>> plan.todense().round(3).tolist()
     [[0.5, 0.0], [0.0, 0.5]]
@@ -99,7 +99,7 @@ class Greenkhorn:
     max_iterations : int or None
         Single-row or single-column updates; by default 50 for each sample.
 
-    >>> from driftfit.transport import transport
+    >>> from driftfit.transport.solve import transport
     >>> plan = transport([[0.0], [1.0]], [[0.0], [1.0]], solver=Greenkhorn(epsilon=0.1))
     >>> plan.todense().round(3).tolist()
     [[0.5, 0.0], [0.0, 0.5]]

@@ -29,7 +29,7 @@ class Sliced:
     seed : int
         Seeds the directions.
 
-    >>> from driftfit.transport import transport
+    >>> from driftfit.transport.solve import transport
     >>> transport([[0.0], [1.0]], [[1.5], [0.5]], solver=Sliced()).cols.tolist()
     [1, 0]
     """

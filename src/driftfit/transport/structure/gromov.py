@@ -89,7 +89,7 @@ class GromovWasserstein:
     --------
     A cloud, turned by a quarter and shuffled:
 
-    >>> from driftfit.transport import transport
+    >>> from driftfit.transport.solve import transport
     >>> x = np.random.default_rng(0).normal(size=(30, 2)) * [3.0, 1.0] + np.arange(30)[:, None] ** 0.5
     >>> order = np.random.default_rng(1).permutation(30)
     >>> plan = transport(x, x[order] @ [[0.0, 1.0], [-1.0, 0.0]], solver=GromovWasserstein())
@@ -133,7 +133,7 @@ class FusedGromovWasserstein:
 
     Examples
     --------
-    >>> from driftfit.transport import transport
+    >>> from driftfit.transport.solve import transport
     >>> plan = transport([[0.0], [1.0], [3.0]], [[3.0], [2.0], [0.0]], solver=FusedGromovWasserstein(alpha=0.1))
     >>> plan.cols.tolist()
     [2, 1, 0]

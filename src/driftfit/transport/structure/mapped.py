@@ -43,7 +43,8 @@ class Mapped:
 
     Examples
     --------
-    >>> from driftfit.transport import SameScale, transport
+    >>> from driftfit.transport.structure.maps import SameScale
+    >>> from driftfit.transport.solve import transport
     >>> plan = transport([[0.0], [1.0]], [[70.0], [50.0]], solver=Mapped(SameScale()))
     >>> plan.cols.tolist()
     [1, 0]

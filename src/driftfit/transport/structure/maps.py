@@ -38,7 +38,7 @@ class Orthogonal:
     components : int
         At most so many of them; small ones are noise that a turn would amplify.
 
-    >>> from driftfit.transport import Problem
+    >>> from driftfit.transport.problem.problem import Problem
     >>> x = np.array([[0.0, 1.0], [0.0, -1.0], [3.0, 0.0]])
     >>> each = np.arange(3)
     >>> coupling = Solution(each, each, np.full(3, 1 / 3))
@@ -98,7 +98,7 @@ class Affine:
 class SameScale:
     """Every feature by its own mean and deviation in its own cloud.
 
-    >>> from driftfit.transport import Problem
+    >>> from driftfit.transport.problem.problem import Problem
     >>> x0, x1 = SameScale().bring(Problem.of([[0.0], [2.0]], [[10.0], [30.0]]), None)
     >>> x0.ravel().tolist(), x1.ravel().tolist()
     ([-1.0, 1.0], [-1.0, 1.0])
@@ -116,7 +116,7 @@ class SameScale:
 class SameRank:
     """Every feature by its rank in its own cloud, between 0 and 1; equal values share their mean rank.
 
-    >>> from driftfit.transport import Problem
+    >>> from driftfit.transport.problem.problem import Problem
     >>> SameRank().bring(Problem.of([[0.0], [9.0]], [[1.0], [1.0]]), None)[1].ravel().tolist()
     [0.5, 0.5]
     """

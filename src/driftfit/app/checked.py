@@ -1,0 +1,234 @@
+"""What `driftfit check` does and `driftfit adapt` begins with: read, cut, preprocess, train, say what lies ahead."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from driftfit.app.best_model import BestModel
+from driftfit.app.columns import conform
+from driftfit.app.label_column import Labels
+from driftfit.app.models import is_network, make_model, model_from_word
+from driftfit.app.own_model import answered_codes
+from driftfit.app.prepare import Prepared, prepare
+from driftfit.app.preprocess import as_matrix, feature_owners
+from driftfit.app.read import Table, table_of
+from driftfit.app.settings import Settings
+from driftfit.errors import InputError
+from driftfit.methods import Assumption
+from driftfit.methods.source_weights import importance_weights
+from driftfit.models import Learner, as_learner
+from driftfit.models.scikit import ScikitLearner
+from driftfit.seeds import derive_seed
+from driftfit.selection import AccuracyEstimate, Decision, Ladder, OwnAnswers, PathView, assess, climb
+from driftfit.selection.accuracy import spread
+from driftfit.selection.diagnosis import Diagnosis, diagnose_drift
+from driftfit.selection.exchange import Moved, moved
+from driftfit.selection.gains import UNDECLARED, accuracy_before
+from driftfit.selection.overlap import overlapping
+from driftfit.selection.weighted import effective_size, mean
+
+__all__ = ["Checked", "Progress", "check_frame", "check_table", "of_one_kind", "recorded"]
+
+# Called with the name of a stage, how much of it is done and how much there is.
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Checked:
+    """A table that was read and looked at, with its source model; nothing is adapted yet.
+
+    Attributes
+    ----------
+    settings : Settings
+    table : Table
+    prepared : Prepared
+    source : Learner
+        Trained on the first window.
+    view : PathView
+        What the decision was made on; the one after adapting is made on the same.
+    decision : Decision
+        Verdict and estimates before adapting.
+    diagnosis : Diagnosis or str
+        What moved between the first window and the last; why it cannot be said otherwise.
+    ladder : Ladder or None
+        Whether anything moved, and what speaks against each assumption; None for pictures, networks, and where a method
+        was asked for.
+    warnings : tuple of str
+    in_use : OwnAnswers or None
+        What the model in use says about the rows of the source and of the target, where it is not ``source``.
+    """
+
+    settings: Settings
+    table: Table
+    prepared: Prepared
+    source: Learner
+    view: PathView
+    decision: Decision
+    diagnosis: Diagnosis | str
+    ladder: Ladder | None
+    warnings: tuple[str, ...]
+    in_use: OwnAnswers | None = None
+
+    def answers(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[str]]:
+        """What the model in use says about rows (ascending), as class numbers, and what is odd about it."""
+        own = self.settings.in_use
+        if own is None:
+            raise InputError("there is no model in use; give one in the settings")
+        words = own.words(self.table, rows, self.prepared.features, self.settings.label)
+        most = int(np.bincount(self.prepared.training.source.codes(self.source.classes)).argmax())
+        return answered_codes(words, self.source.classes.tolist(), self.prepared.boolean, own.word, most)
+
+
+def check_frame(frame: Any, settings: Settings, progress: Progress | None = None) -> Checked:
+    """`check_table` for a data frame: pandas, polars or pyarrow.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from driftfit.datasets.toy import moving_gaussians
+    >>> from driftfit.app.settings import Column, Settings
+    >>> X, y, year = moving_gaussians((0, 0.5, 1.0)).as_samples()
+    >>> table = pd.DataFrame(X).assign(kind=y, year=year)
+    >>> check_frame(table, Settings(label="kind", order=Column("year"))).decision.verdict.advice.value
+    'adapt'
+    """
+    return check_table(table_of(frame), settings, progress)
+
+
+def check_table(table: Table, settings: Settings, progress: Progress | None = None) -> Checked:
+    """Read, cut and preprocess a table, train the source model, and say whether the drift can be followed.
+
+    Parameters
+    ----------
+    table : Table
+    settings : Settings
+    progress : callable, optional
+        Called with stage, done and total.
+    """
+    report = progress or (lambda stage, done, total: None)
+    with recorded() as messages:
+        report("read", 0, 1)
+        prepared = prepare(table, settings)
+        report("read", 1, 1)
+        report("check", 0, 1)
+        source, told = _source_model(table, prepared, settings)
+        view = settings.gate.view(prepared.sample, source)
+        decision = assess(view, source, gate=settings.gate)
+        found = None if of_one_kind(table, source) else moved(prepared.sample, settings.seed, each_column=True)
+        ladder = _ladder(prepared, source, settings, view, found)
+        diagnosis = _diagnosis(prepared, source, settings, found, ladder)
+        if ladder is not None:
+            # One number for one thing: the estimate names what it assumes, and rests on what was declared.
+            decision = replace(decision, before=accuracy_before(ladder, source, prepared.sample, settings.seed))
+        report("check", 1, 1)
+    prepared = replace(prepared, sampled=[*told, *prepared.sampled])
+    checked = Checked(settings, table, prepared, source, view, decision, diagnosis, ladder, tuple(messages))
+    return checked if settings.in_use is None else _with_model_in_use(checked)
+
+
+def _with_model_in_use(checked: Checked) -> Checked:
+    """The same, with the answers of the model in use and what can be said about its accuracy."""
+    own, prepared, view = checked.settings.in_use, checked.prepared, checked.view
+    if own is None or of_one_kind(checked.table, checked.source):
+        raise InputError("a model in use is compared with remedies for columns, not for pictures or networks")
+    (source, odd), (target, more) = checked.answers(prepared.source_rows), checked.answers(prepared.target_rows)
+    here, there = prepared.training.source, prepared.training.target
+    right = source == here.codes(checked.source.classes)
+    weights = importance_weights(here.matrix(), there.matrix())
+    value = mean(right, weights)
+    half = spread((value, effective_size(len(weights), weights)))
+    estimate = AccuracyEstimate.around(value, half, "labelled rows of the first window, weighted as the last")
+    estimate = overlapping(estimate, view, 0, view.last)
+    if checked.ladder is None or Assumption.COVARIATES not in checked.ladder.declared:
+        estimate = replace(estimate, reliable=False, remark=estimate.remark or UNDECLARED)
+    trained = "too high if the model was trained on these rows"
+    estimate = replace(estimate, remark=f"{estimate.remark}; {trained}" if estimate.remark else trained)
+    told = [
+        f"the model in use is {own.word!r}: right on {100 * right.mean():.1f} % of {len(right)} labelled rows of the "
+        "first window; steps and accuracies in the table are of a model that was trained on the first window",
+        *dict.fromkeys([*odd, *more]),
+    ]
+    return replace(
+        checked,
+        prepared=replace(prepared, sampled=[*told, *prepared.sampled]),
+        decision=replace(checked.decision, before=estimate),
+        in_use=OwnAnswers(source, target),
+    )
+
+
+@contextmanager
+def recorded() -> Iterator[list[str]]:
+    """The first line of every warning that is given inside, each once; complete when the block has ended."""
+    messages: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield messages
+    messages += dict.fromkeys(str(warning.message).splitlines()[0] for warning in caught)
+
+
+def of_one_kind(table: Table, source: Learner) -> bool:
+    """Whether the features are pixels, or what a network reads, and no columns that each mean something."""
+    return table.image_shape is not None or is_network(source.estimator)
+
+
+def _diagnosis(
+    prepared: Prepared, source: Learner, settings: Settings, found: Moved | None, ladder: Ladder | None
+) -> Diagnosis | str:
+    """What moved, where the features are columns and the model can be trained anew in no time."""
+    if found is None:
+        return "pictures and networks are not diagnosed column by column"
+    names = tuple(feature_owners(prepared.preprocessing, prepared.plans))
+    stands = None if ladder is None else {name: not one.rejected for name, one in ladder.tested.items()}
+    try:
+        return diagnose_drift(source, prepared.sample, names, settings.seed, found=found, stands=stands)
+    except InputError as error:
+        return str(error)
+
+
+def _ladder(
+    prepared: Prepared, source: Learner, settings: Settings, view: PathView, found: Moved | None
+) -> Ladder | None:
+    """What was declared, tested; for the default method on columns alone."""
+    if found is None or settings.method is not None or settings.n_generated is not None:
+        return None
+    declared = settings.assume
+    if settings.proportions and Assumption.PROPORTIONS not in declared:
+        declared = (Assumption.PROPORTIONS, *declared)
+    return climb(source, prepared.sample, declared, seed=settings.seed, view=view, found=found)
+
+
+def _source_model(table: Table, prepared: Prepared, settings: Settings) -> tuple[Learner, list[str]]:
+    """The model of the settings, trained on the labelled rows of the first window; and why this one."""
+    sample, source = prepared.sample.source, prepared.training.source
+    classifier, told = model_from_word("logistic") if settings.model is None else settings.model, []
+    if isinstance(classifier, BestModel):
+        word, sentence = classifier.pick(source, settings.seed)
+        classifier, told = model_from_word(word), [sentence]
+    model = make_model(classifier, settings.encoder, len(sample), sample.samples.shape[1], settings.seed)
+    learner = as_learner(model, source.classes)
+    everything = prepared.labelled
+    if everything is None or not isinstance(learner, ScikitLearner) or not learner.learns_in_batches:
+        return learner.fit(source.samples, source.codes()), told
+    told.append(f"the old model learnt from all {len(everything.rows):,} labelled rows of the first window, in batches")
+    return learner.fit_batches(_labelled_batches(table, prepared, everything, source.classes, settings.seed)), told
+
+
+def _labelled_batches(
+    table: Table, prepared: Prepared, labels: Labels, classes: NDArray[Any], seed: int
+) -> Iterator[tuple[NDArray[np.float64], NDArray[np.int64]]]:
+    """All labelled rows of the first window, preprocessed; each batch in an order of its own."""
+    names = [plan.column for plan in prepared.plans]
+    start = 0
+    for numbers, frame in table.batches(labels.rows, names):
+        samples = as_matrix(prepared.preprocessing, conform(frame, prepared.plans))
+        codes = np.searchsorted(classes, labels.values[start : start + len(numbers)])
+        order = np.random.default_rng(derive_seed(seed, "batch", start)).permutation(len(numbers))
+        yield samples[order], codes[order]
+        start += len(numbers)

@@ -1,0 +1,234 @@
+"""What each column is, decided once and written down, and frames brought to that form again and again."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from driftfit.app.windowing import as_dates
+from driftfit.errors import InputError
+
+__all__ = ["ColumnPlan", "Kind", "conform", "plan_columns"]
+
+# Text with more distinct values than this keeps only the most frequent ones.
+MOST_CATEGORIES = 20
+# Beyond this the squares in a variance overflow.
+_LARGEST = 1e100
+# Share of the values that must read as numbers or dates for the column to count as such.
+_MOSTLY = 0.95
+_DECIMAL_COMMA = r"\s*[+-]?\d+(?:\.\d{3})*,\d+\s*"
+_DATE_PARTS = ("month", "weekday", "hour")
+_TRUE, _FALSE = frozenset({"true", "yes", "t", "y"}), frozenset({"false", "no", "f", "n"})
+# How truth values are written once a column of them has become numbers.
+_ONE, _ZERO = frozenset({"1", "1.0"}), frozenset({"0", "0.0"})
+
+
+class Kind(Enum):
+    """How a column is used."""
+
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    CATEGORY = "category"
+    MANY_CATEGORIES = "many categories"
+    DATE = "date"
+    DROPPED = "dropped"
+
+
+@dataclass(frozen=True)
+class ColumnPlan:
+    """One column: its kind and a remark for the user."""
+
+    column: str
+    kind: Kind
+    note: str = ""
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """Names of the columns it becomes in a conformed frame."""
+        if self.kind is Kind.DROPPED:
+            return ()
+        if self.kind is Kind.DATE:
+            return tuple(f"{self.column} {part} {wave}" for part in _DATE_PARTS for wave in ("sin", "cos"))
+        return (self.column,)
+
+    def to_dict(self) -> dict[str, str]:
+        """Plain values, for JSON."""
+        return {**asdict(self), "kind": self.kind.value}
+
+    @classmethod
+    def from_dict(cls, plain: dict[str, str]) -> ColumnPlan:
+        """The plan that `to_dict` wrote."""
+        return cls(plain["column"], Kind(plain["kind"]), plain["note"])
+
+
+def plan_columns(
+    frame: pd.DataFrame, *, keep_constant: bool = False, categorical: tuple[str, ...] = ()
+) -> tuple[ColumnPlan, ...]:
+    """Look at the features of all windows, never at labels, and decide what each column is.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Feature columns.
+    keep_constant : bool
+        Keep constant number columns, as for the pixels of images.
+    categorical : tuple of str
+        Columns whose values are codes, whatever they look like.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"x": [1.0, None, 3.0], "city": ["a", "b", "a"], "one": [1, 1, 1]})
+    >>> [(plan.column, plan.kind.value) for plan in plan_columns(frame)]
+    [('x', 'number'), ('city', 'category'), ('one', 'dropped')]
+    """
+    plans = tuple(_plan(str(name), frame[name], keep_constant, str(name) in categorical) for name in frame.columns)
+    if all(plan.kind is Kind.DROPPED for plan in plans):
+        why = "; ".join(f"{plan.column!r}: {plan.note}" for plan in plans[:3])
+        raise InputError(f"no column is left as a feature ({why or 'there is none besides label and order'})")
+    return plans
+
+
+def conform(frame: pd.DataFrame, plans: tuple[ColumnPlan, ...]) -> pd.DataFrame:
+    """Bring a frame to the form the transformers expect: float columns with NaN, and text columns.
+
+    Raises where a column is missing; further columns are left out.
+    """
+    absent = [plan.column for plan in plans if plan.kind is not Kind.DROPPED and plan.column not in frame.columns]
+    if absent:
+        raise InputError(f"the table has no column {absent[0]!r}, which the model needs; it has {_some(frame.columns)}")
+    done: dict[str, Any] = {}
+    for plan in plans:
+        if plan.kind is Kind.DROPPED:
+            continue
+        values = frame[plan.column]
+        if plan.kind is Kind.NUMBER:
+            done[plan.column] = _numbers(values)
+        elif plan.kind is Kind.BOOLEAN:
+            done[plan.column] = _booleans(values)
+        elif plan.kind is Kind.DATE:
+            done.update(zip(plan.outputs, _date_parts(values), strict=True))
+        else:
+            done[plan.column] = _words(values)
+    return pd.DataFrame(done, index=frame.index)
+
+
+def _plan(name: str, values: pd.Series, keep_constant: bool, coded: bool) -> ColumnPlan:
+    known = values.dropna()
+    n_missing = len(values) - len(known)
+    gaps = f"{n_missing} of {len(values)} values missing" if n_missing else ""
+    if known.empty:
+        return ColumnPlan(name, Kind.DROPPED, "all values are missing")
+    kind, note = _codes(known) if coded else _kind(known)
+    if kind is Kind.NUMBER:
+        numbers = _numbers(known)
+        n_bad = int(np.isnan(numbers).sum())
+        if n_bad == len(numbers):
+            return ColumnPlan(name, Kind.DROPPED, "no finite number")
+        if n_bad:
+            gaps = f"{n_missing + n_bad} of {len(values)} values missing, not numbers, or out of range"
+        constant = np.nanmax(numbers) == np.nanmin(numbers)
+    else:
+        constant = known.map(str).nunique() == 1
+    if constant and not keep_constant:
+        return ColumnPlan(name, Kind.DROPPED, f"constant ({str(known.iloc[0])[:40]})")
+    return ColumnPlan(name, kind, ", ".join(part for part in (note, gaps) if part))
+
+
+def _kind(known: pd.Series) -> tuple[Kind, str]:
+    dtype = known.dtype
+    if pd.api.types.is_bool_dtype(dtype):
+        return Kind.BOOLEAN, ""
+    if isinstance(dtype, pd.DatetimeTZDtype) or dtype.kind == "M":
+        return Kind.DATE, "used as month, weekday and hour; the date itself would only repeat the order"
+    if dtype.kind in "iufm":
+        return Kind.NUMBER, ""
+    if dtype.kind == "c":
+        return Kind.DROPPED, "complex numbers"
+    if (
+        not isinstance(dtype, pd.CategoricalDtype)
+        and known.map(lambda v: isinstance(v, list | dict | np.ndarray)).any()
+    ):
+        return Kind.DROPPED, "holds lists or records; spread them into columns of their own"
+    words = known.astype(object).map(str)
+    if set(words.str.strip().str.lower().unique()) <= _TRUE | _FALSE:
+        return Kind.BOOLEAN, "text read as yes or no"
+    if pd.to_numeric(words, errors="coerce").notna().mean() >= _MOSTLY:
+        return Kind.NUMBER, "text read as numbers"
+    if words.map(_looks_like_date).mean() >= _MOSTLY and as_dates(words).notna().mean() >= _MOSTLY:
+        return Kind.DATE, "text read as dates; used as month, weekday and hour"
+    if words.str.fullmatch(_DECIMAL_COMMA).mean() >= _MOSTLY:
+        return Kind.DROPPED, f"numbers with decimal commas, such as {words.iloc[0][:40]}; write them with points"
+    n_distinct = int(words.nunique())
+    if n_distinct > MOST_CATEGORIES and n_distinct > 0.5 * len(words):
+        return Kind.DROPPED, f"high cardinality: {n_distinct} distinct values in {len(words)} rows, like an identifier"
+    if n_distinct > MOST_CATEGORIES:
+        return Kind.MANY_CATEGORIES, f"high cardinality: {n_distinct} values, all but the most frequent put together"
+    return Kind.CATEGORY, f"{n_distinct} values"
+
+
+def _codes(known: pd.Series) -> tuple[Kind, str]:
+    """A column that somebody says holds codes: as many categories as there are, none of them an identifier."""
+    n_distinct = len(np.unique(_words(known).astype(str)))
+    kind = Kind.MANY_CATEGORIES if n_distinct > MOST_CATEGORIES else Kind.CATEGORY
+    return kind, f"{n_distinct} values, as asked for"
+
+
+def _numbers(values: pd.Series) -> NDArray[np.float64]:
+    if values.dtype.kind == "m":
+        numbers = values.dt.total_seconds().to_numpy(np.float64)
+    elif values.dtype.kind in "iufb":
+        numbers = values.to_numpy(np.float64, na_value=np.nan)
+    else:
+        words = values.astype(object).map(lambda value: value if isinstance(value, int | float) else str(value))
+        numbers = pd.to_numeric(words, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+    with np.errstate(invalid="ignore"):
+        return np.where(np.abs(numbers) <= _LARGEST, numbers, np.nan)
+
+
+def _booleans(values: pd.Series) -> NDArray[np.float64]:
+    if pd.api.types.is_bool_dtype(values.dtype):
+        return values.to_numpy(np.float64, na_value=np.nan)
+    if values.dtype.kind in "iuf":
+        numbers = values.to_numpy(np.float64, na_value=np.nan)
+        return np.where((numbers == 0) | (numbers == 1), numbers, np.nan)
+    words = values.astype(object).map(lambda value: str(value).strip().lower())
+    return np.where(words.isin(_TRUE | _ONE), 1.0, np.where(words.isin(_FALSE | _ZERO), 0.0, np.nan))
+
+
+def _words(values: pd.Series) -> NDArray[np.object_]:
+    """Text; whole numbers read the same whether or not a missing neighbour made them floats."""
+    codes, distinct = pd.factorize(values) if _hashes_apart(values) else (np.arange(len(values)), values)
+    plain = pd.Series(distinct).astype(object)
+    texts = plain.map(lambda v: str(int(v)) if isinstance(v, float) and v.is_integer() else str(v)).to_numpy(object)
+    texts = np.append(texts, "missing")[codes]
+    texts[values.isna().to_numpy()] = "missing"
+    return np.asarray(texts, dtype=object)
+
+
+def _hashes_apart(values: pd.Series) -> bool:
+    """Whether equal values are written alike, so that each is looked at only once; 1 and True are not."""
+    return values.dtype.kind in "iufb" or isinstance(values.dtype, pd.StringDtype)
+
+
+def _date_parts(values: pd.Series) -> list[NDArray[np.float64]]:
+    dates = as_dates(values) if values.dtype.kind != "M" else pd.to_datetime(values, utc=True)
+    parts = []
+    for values, length in ((dates.dt.month, 12), (dates.dt.day_of_week, 7), (dates.dt.hour, 24)):
+        angle = 2 * np.pi * values.to_numpy(np.float64, na_value=np.nan) / length
+        parts += [np.sin(angle), np.cos(angle)]
+    return parts
+
+
+def _looks_like_date(word: str) -> bool:
+    return re.match(r"\d{4}-\d\d?-\d\d?", word) is not None
+
+
+def _some(names: Any) -> str:
+    shown = [str(name) for name in names][:10]
+    return ", ".join(shown) + (", ..." if len(names) > 10 else "")

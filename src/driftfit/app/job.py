@@ -1,0 +1,299 @@
+"""The job: a table and settings in, a kept model with predictions and everything worth telling out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from driftfit.app.checked import Checked, Progress, check_table, recorded
+from driftfit.app.labelled_rows import LabelledRows, adapt_with_labels
+from driftfit.app.models import is_network
+from driftfit.app.predictor import Predictor
+from driftfit.app.read import Table, table_of
+from driftfit.app.settings import Settings
+from driftfit.app.spool import Spooled, collected
+from driftfit.methods import (
+    GOAT,
+    Adaptation,
+    Alignment,
+    Assumption,
+    DirectSelfTraining,
+    Method,
+    Path,
+    ProportionCorrection,
+    SourceOnly,
+    StepRecord,
+    Workspace,
+    given_path,
+)
+from driftfit.models import Learner
+from driftfit.parallel import Engine
+from driftfit.selection import (
+    IN_USE,
+    AccuracyEstimate,
+    ByEvidence,
+    Choice,
+    ChosenGOAT,
+    Decision,
+    LadderChoice,
+    assess,
+    table_methods,
+)
+from driftfit.selection.overlap import rows_to_label
+
+__all__ = ["Result", "adapt_checked", "adapt_frame", "adapt_table"]
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """What came out of a run.
+
+    Attributes
+    ----------
+    checked : Checked
+        The table, the source model and what was known before adapting.
+    adaptation : Adaptation
+        The adapted model and its steps.
+    path : Path
+        The domains that were followed, in the space of the encoder.
+    choice : Choice
+        The remedy or the number of generated domains, and why.
+    decision : Decision
+        Estimates after adapting, and which model is kept.
+    predictor : Predictor
+        The kept model.
+    predictions : DataFrame or Spooled
+        One row per target row; in a temporary file where there are millions (`Spooled.frames`).
+    warnings : tuple of str
+    """
+
+    checked: Checked
+    adaptation: Adaptation
+    path: Path
+    choice: Choice
+    decision: Decision
+    predictor: Predictor
+    predictions: pd.DataFrame | Spooled
+    warnings: tuple[str, ...]
+
+    @property
+    def source(self) -> Learner:
+        """The source model."""
+        return self.checked.source
+
+    @property
+    def adapted(self) -> Learner:
+        """The adapted model, kept or not."""
+        return self.adaptation.learner
+
+    @property
+    def kept(self) -> str:
+        """``adapted`` or ``source``."""
+        return self.decision.kept
+
+    @property
+    def n_generated(self) -> int:
+        """Domains generated between two neighbouring windows."""
+        return self.choice.n_generated
+
+    @property
+    def trusted(self) -> bool:
+        """Whether the path was followed as the check advises, and the adapted model was kept."""
+        return self.decision.trusted
+
+
+def adapt_frame(frame: Any, settings: Settings, progress: Progress | None = None) -> Result:
+    """`adapt_table` for a data frame: pandas, polars or pyarrow.
+
+    Examples
+    --------
+    >>> from driftfit.datasets.toy import moving_gaussians
+    >>> from driftfit.app.settings import Column, Settings
+    >>> X, y, year = moving_gaussians((0, 0.5, 1.0)).as_samples()
+    >>> table = pd.DataFrame(X).assign(kind=y, year=year)
+    >>> result = adapt_frame(table, Settings(label="kind", order=Column("year"), n_generated=1))
+    >>> len(result.predictions) == int((year == 2).sum())
+    True
+    """
+    return adapt_table(table_of(frame), settings, progress)
+
+
+def adapt_table(table: Table, settings: Settings, progress: Progress | None = None) -> Result:
+    """Check, adapt, decide and predict: `check_table`, then `adapt_checked`.
+
+    Parameters
+    ----------
+    table : Table
+    settings : Settings
+    progress : callable, optional
+        Called with stage, done and total.
+    """
+    return adapt_checked(check_table(table, settings, progress), progress)
+
+
+def adapt_checked(
+    checked: Checked,
+    progress: Progress | None = None,
+    labelled: LabelledRows | None = None,
+    *,
+    every_candidate: bool = False,
+    engine: Engine | None = None,
+) -> Result:
+    """Go on where `check_table` stopped: adapt, decide on the same view, predict every row of the last window.
+
+    Parameters
+    ----------
+    checked : Checked
+    progress : callable, optional
+    labelled : LabelledRows, optional
+        Labels of some rows of the last window: they compare all remedies, and are trained on.
+    every_candidate : bool
+        Predict by every remedy that was tried as well, each in a column ``prediction by NAME``.
+    engine : Engine, optional
+        Where candidates and predictions are made, side by side; the results are the same.
+    """
+    report = progress or (lambda stage, done, total: None)
+    prepared, source = checked.prepared, checked.source
+    with recorded() as messages:
+        adaptation, students, tried = _adapted(checked, report, labelled, engine)
+        choice = _choice(checked.settings, adaptation)
+        report("estimate", 0, 1)
+        decision = _decision(checked, adaptation, choice, students)
+        path = adaptation.path or given_path(Workspace().encoded(source, prepared.training), measure_shift=False)
+        report("estimate", 1, 1)
+        model = source if decision.keep_source else adaptation.learner
+        own = checked.settings.in_use if decision.keep_source else None
+        predictor = Predictor(prepared.plans, prepared.preprocessing, model.estimator, prepared.boolean, own)
+        rows = prepared.windows[-1].rows
+        report("predict", 0, len(rows))
+        in_use = checked.settings.in_use
+        others = {
+            name: replace(predictor, model=learner.estimator, own=in_use if name == IN_USE else None)
+            for name, learner in (tried.items() if every_candidate else ())
+        }
+        done = partial(report, "predict")
+        frames = _predicted(predictor, others, checked, rows, lambda count: done(count, len(rows)), engine)
+        predictions = collected(frames, len(rows))
+    told = tuple(dict.fromkeys([*checked.warnings, *messages]))
+    return Result(checked, adaptation, path, choice, decision, predictor, predictions, told)
+
+
+def _predicted(
+    predictor: Predictor,
+    others: dict[str, Predictor],
+    checked: Checked,
+    rows: Any,
+    on_rows: Callable[[int], None],
+    engine: Engine | None,
+) -> Iterator[pd.DataFrame]:
+    """Predictions of the kept model a batch at a time, with those of others beside it."""
+    if any(one.own is not None for one in (predictor, *others.values())):
+        # A model in use answers all rows at once.
+        whole = predictor.predict_table(checked.table, rows, on_rows, training=True)
+        found = {name: other.predict_table(checked.table, rows, training=True) for name, other in others.items()}
+        yield whole.assign(**{f"prediction by {name}": other["prediction"] for name, other in found.items()})
+        return
+    streams = [other.predict_frames(checked.table, rows, training=True) for other in others.values()]
+    kept = predictor.predict_frames(checked.table, rows, on_rows, training=True, engine=engine)
+    for frame, *more in zip(kept, *streams, strict=True):
+        named = zip(others, more, strict=True)
+        yield frame.assign(**{f"prediction by {name}": other["prediction"] for name, other in named})
+
+
+def _decision(checked: Checked, adaptation: Adaptation, choice: Choice, students: dict[int, Learner]) -> Decision:
+    """Which model to keep: by the check and the estimates, or by the evidence that was weighed."""
+    if isinstance(choice, LadderChoice):
+        return _by_evidence(checked.decision, choice)
+    if adaptation.is_none_of(checked.source):
+        return checked.decision
+    return assess(
+        checked.view,
+        checked.source,
+        adaptation.learner,
+        gate=checked.settings.gate,
+        students=students,
+        n_generated=choice.n_generated,
+    )
+
+
+def _by_evidence(decision: Decision, choice: LadderChoice) -> Decision:
+    """The decision that a choice stands for, with the accuracies that rest on the same evidence."""
+    ladder, kept = choice.ladder, choice.best == choice.reference
+    before: AccuracyEstimate | None = decision.before
+    after: AccuracyEstimate | None = None
+    if choice.measured:
+        before, after = choice.measured
+    elif ladder is not None and ladder.used is not None:
+        before, after = ladder.before, ladder.estimate
+    unknown = AccuracyEstimate(0.0, 0.0, 1.0, "none").refused(f"label {rows_to_label()} rows to know it")
+    told = replace(decision, before=before or unknown, reasons=(choice.sentence,), along=())
+    return told if kept else replace(told, after=after or unknown, kept="adapted", compared=True)
+
+
+def _adapted(
+    checked: Checked, report: Progress, labelled: LabelledRows | None, engine: Engine | None
+) -> tuple[Adaptation, dict[int, Learner], dict[str, Learner]]:
+    """The adaptation, the model after each given window by its number, and that of each remedy by its name."""
+    training, last = checked.prepared.training, checked.view.last
+    # The worst class decides: a number that suits a typical one leaves it behind.
+    ratios = [step.largest_ratio for step in checked.decision.verdict.steps]
+    steps = [ratio for ratio in ratios if np.isfinite(ratio)]
+    columns = checked.table.image_shape is None and not is_network(checked.source.estimator)
+    method = checked.settings.method_for(max(steps, default=1.0), columns=columns)
+    total, done = len(table_methods()) + 4 if labelled is not None else _n_steps(method, last, checked), 0
+    students: dict[int, Learner] = {}
+    tried: dict[str, Learner] = {}
+
+    def advance(n_steps: int) -> None:
+        nonlocal done
+        done = min(done + n_steps, total)
+        report("adapt", done, total)
+
+    def one_more(name: Any, adaptation: Adaptation) -> None:
+        tried[str(name)] = adaptation.learner
+        advance(1)
+
+    def watch(record: StepRecord, student: Learner) -> None:
+        if not record.generated:
+            students[record.given_number(last)] = student
+        advance(1)
+
+    report("adapt", 0, total)
+    if isinstance(method, ChosenGOAT):
+        method = replace(method, on_candidate=lambda number, _: advance(last * (number + 1)))
+    if isinstance(method, ByEvidence):
+        given = checked.settings.given_proportions(checked.source.classes.tolist())
+        method = replace(
+            method, given=given, in_use=checked.in_use, ladder=checked.ladder, on_candidate=one_more, engine=engine
+        )
+    if labelled is None:
+        adaptation = method.adapt(checked.source, training, watch)
+    else:
+        adaptation = adapt_with_labels(checked, labelled, watch, one_more, engine)
+    report("adapt", total, total)
+    return adaptation, students, tried
+
+
+def _n_steps(method: Method, n_pairs: int, checked: Checked) -> int:
+    """How many steps there will be, for whoever watches; of all candidates where several are tried."""
+    if isinstance(method, ChosenGOAT) and method.affordable(checked.prepared.training):
+        return n_pairs * sum(number + 1 for number in method.candidates)
+    if isinstance(method, ByEvidence):
+        return len(method.assume or Assumption) + 1
+    if isinstance(method, SourceOnly | DirectSelfTraining | Alignment | ProportionCorrection):
+        return 1
+    return n_pairs * (method.n_generated + 1 if isinstance(method, GOAT) else 1)
+
+
+def _choice(settings: Settings, adaptation: Adaptation) -> Choice:
+    """The number of generated domains and where it comes from."""
+    if isinstance(adaptation.choice, Choice):
+        return adaptation.choice
+    if settings.method is None or isinstance(settings.method, GOAT):
+        return Choice(adaptation.n_generated, "asked", "as asked for")
+    return Choice(0, "asked", f"the method {settings.method_word!r} generates no domains")

@@ -1,0 +1,216 @@
+"""The label column: classes of one type, and which rows of the source can be used."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from driftfit.app.windowing import exact_number
+from driftfit.domains.labels import plain_labels
+from driftfit.domains.order import value_name
+from driftfit.errors import InputError
+
+__all__ = ["Labels", "is_true", "read_labels", "stream_labels"]
+
+# A class with fewer rows in the source can be neither learned nor checked.
+_FEWEST = 3
+_MOST_NUMBERS = 20
+_MOST_CLASSES = 1_000
+# Values that a column of labels may have while it is read in parts.
+_MOST_DISTINCT = 100_000
+_TRUTH = np.array(["False", "True"])
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Labels of the source rows that can be used.
+
+    Attributes
+    ----------
+    rows : int array
+        Rows of the table.
+    values : int or text array
+        Their labels.
+    boolean : bool
+        Whether the column held true and false, which models call by these words.
+    """
+
+    rows: NDArray[np.int64]
+    values: NDArray[Any]
+    boolean: bool
+
+
+def is_true(name: Any) -> bool:
+    """Whether a class of a column of truth values is the true one, by its word or by the number 1.
+
+    >>> is_true("True"), is_true(np.int64(1)), is_true("False")
+    (True, True, False)
+    """
+    return str(name) in ("True", "1")
+
+
+def read_labels(
+    column: pd.Series, rows: NDArray[np.int64], who: str, *, guessed: bool = False, later: bool = True
+) -> tuple[Labels, list[str]]:
+    """Labels of the source; later labels are not looked at. Also returns sentences on what was left out.
+
+    Parameters
+    ----------
+    column : Series
+        The label column of the whole table.
+    rows : int array
+        Rows of the source window.
+    who : str
+        How messages call the column.
+    guessed : bool
+        Whether the type of the column was guessed from the text of all rows, later ones among them. It is then
+        guessed again from the labels of the source alone.
+    later : bool
+        Whether to say how many labels there are that nobody looks at.
+    """
+    own = column.iloc[rows]
+    if isinstance(own.dtype, pd.SparseDtype):
+        own = pd.Series(own.to_numpy(), index=own.index)
+    present = own.notna().to_numpy()
+    unseen = int(column.notna().sum()) - int(present.sum())
+    said = _counted(int(present.sum()), len(present), unseen if later else 0, who)
+    rows, own = rows[present], own[present]
+    values, boolean = _classes(own, who, guessed)
+    rows, values, sentence = _without_rare(rows, values, who)
+    return Labels(rows, values, boolean), said + sentence
+
+
+def stream_labels(
+    parts: Iterator[pd.Series], first: NDArray[np.bool_], who: str, *, guessed: bool = False, later: bool = True
+) -> tuple[Labels, list[str]]:
+    """`read_labels` for a column that is read in parts; each distinct label is looked at once.
+
+    Parameters
+    ----------
+    parts : iterator of Series
+        The label column from its beginning.
+    first : bool array
+        Whether a row of the table is of the source window.
+    who : str
+    guessed, later : bool
+    """
+    known: dict[Any, int] = {}
+    rows, codes = [], []
+    start = n_first = unseen = 0
+    dtype: Any = None
+    for part in parts:
+        mine = first[start : start + len(part)]
+        present = part.notna().to_numpy()
+        unseen += int((present & ~mine).sum())
+        n_first += int(mine.sum())
+        kept = mine & present
+        if kept.any():
+            own, distinct = pd.factorize(part[kept])
+            dtype = part.dtype
+            places = np.array([known.setdefault(label, len(known)) for label in distinct], dtype=np.int32)
+            rows.append(start + np.flatnonzero(kept))
+            codes.append(places[own])
+        if len(known) > _MOST_DISTINCT:
+            raise InputError(f"{who} has more than {_MOST_DISTINCT} values in the first window; is it an identifier?")
+        start += len(part)
+    said = _counted(sum(len(own) for own in rows), n_first, unseen if later else 0, who)
+    distinct_values, boolean = _classes(pd.Series(list(known), dtype=dtype), who, guessed)
+    # Codes stay small where whole columns of words would not.
+    classes, merged = np.unique(distinct_values, return_inverse=True)
+    row_numbers, numbers = np.concatenate(rows), merged.astype(np.int32)[np.concatenate(codes)]
+    found, kept_codes, sentence = _without_rare(row_numbers, numbers, who, classes)
+    return Labels(found, classes[kept_codes], boolean), said + sentence
+
+
+def _counted(n_present: int, n_first: int, n_later: int, who: str) -> list[str]:
+    """What is said about rows without labels and labels without use."""
+    if not n_present:
+        raise InputError(
+            f"{who} has no label in the first window; the oldest rows must be labelled: is the order column right?"
+        )
+    said = []
+    if n_present < n_first:
+        said.append(f"{n_first - n_present} rows of the first window have no label and were left out of training")
+    if n_later:
+        said.append(f"{n_later} labels after the first window were not looked at")
+    return said
+
+
+def _classes(own: pd.Series, who: str, guessed: bool) -> tuple[NDArray[Any], bool]:
+    """Labels of one type, and whether they were true and false."""
+    if own.dtype.kind == "O":
+        own = own.astype(object)
+        own = _guessed_again(own) if guessed else own
+    boolean = bool(pd.api.types.is_bool_dtype(own.dtype)) or set(own.map(type)) <= {bool, np.bool_}
+    return _TRUTH[own.to_numpy(np.int64)] if boolean else _plain(own, who), boolean
+
+
+def _guessed_again(own: pd.Series) -> pd.Series:
+    """Text as the numbers or truth values that it would be if nothing else stood in the column."""
+    words = own.map(str).str.strip()
+    numbers = words.map(exact_number)
+    if numbers.notna().all():
+        return pd.Series(numbers.tolist(), index=own.index, dtype=object)
+    if set(words.str.lower().unique()) <= {"true", "false"}:
+        return words.str.lower() == "true"
+    return own
+
+
+def _plain(labels: pd.Series, who: str) -> NDArray[Any]:
+    if labels.dtype.kind in "iu":
+        return plain_labels(labels.to_numpy(dtype=object))
+    kinds = set(labels.map(type))
+    if any(issubclass(kind, list | tuple | dict | set | np.ndarray | complex) for kind in kinds):
+        raise InputError(
+            f"{who} holds lists, records or complex numbers; a classifier needs classes: numbers, words or true and "
+            "false"
+        )
+    if all(issubclass(kind, Integral | np.bool_) for kind in kinds):
+        whole = plain_labels(labels.to_numpy(dtype=object))
+        return whole if whole.dtype.kind in "iu" else labels.map(str).to_numpy(dtype=str)
+    if all(issubclass(kind, Real | Decimal | np.bool_) for kind in kinds):
+        exact = labels.map(exact_number)
+        if exact.notna().all() and all(value == int(value) for value in exact):
+            return _plain(pd.Series([int(value) for value in exact], dtype=object), who)
+        n_distinct = int(labels.nunique())
+        if n_distinct > _MOST_NUMBERS:
+            raise InputError(
+                f"{who} holds measured numbers ({n_distinct} distinct values); "
+                "a classifier needs classes: cut it into classes first"
+            )
+        # 2.5 and 2.50 are one class, however they were written.
+        labels = labels.map(lambda value: value if exact_number(value) is None else float(value))
+    return labels.map(value_name).to_numpy(dtype=str)
+
+
+def _without_rare(
+    rows: NDArray[np.int64], values: NDArray[Any], who: str, names: NDArray[Any] | None = None
+) -> tuple[NDArray[np.int64], NDArray[Any], list[str]]:
+    """Rows whose class is not rare; ``names`` are the classes where the values are their numbers."""
+    if names is None:
+        classes, codes, counts = np.unique(values, return_inverse=True, return_counts=True)
+    else:
+        classes, codes, counts = names, values, np.bincount(values, minlength=len(names))
+    if len(classes) < 2:
+        raise InputError(f"{who} has the single class {classes[0]!s} in the first window; a classifier needs two")
+    rare = counts < _FEWEST
+    kept = ~rare[codes]
+    if (~rare).sum() < 2:
+        raise InputError(
+            f"{who} has {len(classes)} classes in {len(rows)} rows of the first window, fewer than two of them "
+            f"with {_FEWEST} rows; give more labelled rows or a wider first window"
+        )
+    if (~rare).sum() > _MOST_CLASSES:
+        raise InputError(f"{who} has {len(classes)} classes, more than {_MOST_CLASSES}; is it an identifier?")
+    said = []
+    if rare.any():
+        shown = ", ".join(str(label) for label in classes[rare][:5])
+        said.append(f"classes with fewer than {_FEWEST} rows in the first window were left out: {shown}")
+    return rows[kept], values[kept], said

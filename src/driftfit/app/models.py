@@ -1,0 +1,165 @@
+"""Classifiers, encoders and methods by the words of the command line."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+from driftfit.errors import InputError
+from driftfit.methods import (
+    CovarianceAlignment,
+    DirectSelfTraining,
+    GradualSelfTraining,
+    ImportanceWeights,
+    Method,
+    OwnRank,
+    OwnScale,
+    ProportionCorrection,
+    RecentScale,
+    SourceOnly,
+)
+from driftfit.models.seeding import seed_open
+from driftfit.selection import ChosenGOAT
+
+__all__ = ["encoder_from_word", "is_network", "make_model", "method_from_word", "model_from_word", "object_in_file"]
+
+_WORDS = ("logistic", "forest", "boosting", "mlp", "sgd")
+
+
+def model_from_word(word: str) -> Any:
+    """An untrained classifier.
+
+    Parameters
+    ----------
+    word : str
+        ``logistic``, ``forest``, ``boosting``, ``mlp``, ``sgd``, or ``PATH.py:NAME``: a classifier in a file of the
+        user's own, or a function without arguments that makes one. The file is run.
+    """
+    if word == "logistic":
+        from sklearn.linear_model import LogisticRegression
+
+        return LogisticRegression(max_iter=1000)
+    if word == "forest":
+        from sklearn.ensemble import RandomForestClassifier
+
+        return RandomForestClassifier(n_estimators=100, min_samples_leaf=3)
+    if word == "boosting":
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
+        # Early stopping would split off a part of the rows, which rare classes do not survive.
+        return HistGradientBoostingClassifier(early_stopping=False)
+    if word == "mlp":
+        from sklearn.neural_network import MLPClassifier
+
+        return MLPClassifier((64,), max_iter=100, early_stopping=False)
+    if word == "sgd":
+        from sklearn.linear_model import SGDClassifier
+
+        return SGDClassifier(loss="log_loss", average=True)
+    path, separator, name = word.rpartition(":")
+    if not separator or not path.endswith(".py"):
+        raise InputError(f"there is no model {word!r}; choose {', '.join(_WORDS)} or PATH.py:NAME")
+    return _from_file(Path(path), name)
+
+
+def encoder_from_word(word: str) -> Any:
+    """An untrained transformer in whose space domains are generated, or None.
+
+    >>> encoder_from_word("none"), encoder_from_word("pca:8")
+    (None, PCA(n_components=8))
+    """
+    if word == "none":
+        return None
+    if word == "mlp":
+        from driftfit.app.encoder import MLPEncoder
+
+        return MLPEncoder()
+    kind, _, number = word.partition(":")
+    if kind == "pca" and (number or "32").isdecimal() and int(number or 32) > 0:
+        from sklearn.decomposition import PCA
+
+        return PCA(n_components=int(number or 32))
+    raise InputError(f"there is no encoder {word!r}; choose none, pca:32 (or another number) or mlp")
+
+
+def method_from_word(word: str) -> Method | None:
+    """A method whose encoder stays fixed; None for ``auto``, which the settings know more about.
+
+    >>> method_from_word("source")
+    SourceOnly()
+    """
+    methods: dict[str, Method | None] = {
+        "auto": None,
+        "own-scale": OwnScale(),
+        "own-rank": OwnRank(),
+        "covariance": CovarianceAlignment(),
+        "recent-scale": RecentScale(),
+        "importance-weights": ImportanceWeights(),
+        "proportions": ProportionCorrection(),
+        "goat": ChosenGOAT(),
+        "gst": GradualSelfTraining(freeze_encoder=True),
+        "direct": DirectSelfTraining(freeze_encoder=True),
+        "source": SourceOnly(),
+    }
+    if word not in methods:
+        raise InputError(f"there is no method {word!r}; choose {', '.join(methods)}")
+    return methods[word]
+
+
+def make_model(classifier: Any, encoder: Any, n_samples: int, n_features: int, seed: int) -> Any:
+    """The encoder and the classifier as one untrained model with its seeds set.
+
+    A PCA of more components than the data has dimensions gets as many as there are.
+    """
+    from sklearn.base import clone
+    from sklearn.decomposition import PCA
+    from sklearn.pipeline import Pipeline
+
+    head = seed_open(clone(classifier), seed)
+    if is_network(head):
+        if encoder is not None:
+            raise InputError("a torch classifier brings its own encoder; use --encoder none with it")
+        return head
+    steps = [("model", head)]
+    if encoder is not None:
+        front = seed_open(clone(encoder), seed)
+        if isinstance(front, PCA) and isinstance(front.n_components, int):
+            # Two thirds of the source are the smallest part it is fitted on.
+            front.set_params(n_components=max(1, min(front.n_components, n_features, n_samples // 2)))
+        steps.insert(0, ("encoder", front))
+    return Pipeline(steps)
+
+
+def is_network(model: Any) -> bool:
+    """Whether a classifier is a torch network, which is written as safetensors instead of skops."""
+    return hasattr(model, "make_learner")
+
+
+def _from_file(path: Path, name: str) -> Any:
+    found = object_in_file(path, name)
+    try:
+        makes_one = isinstance(found, type) or not hasattr(found, "fit")
+        model = found() if makes_one and callable(found) else found
+    except Exception as error:
+        raise InputError(f"{str(path)!r} failed: {type(error).__name__}: {error}") from None
+    if not hasattr(model, "fit") or not hasattr(model, "get_params"):
+        raise InputError(f"{name!r} in {str(path)!r} is {type(model).__name__}, not a scikit-learn classifier")
+    return model
+
+
+def object_in_file(path: Path, name: str) -> Any:
+    """What a Python file of the user's own calls by a name; the file is run."""
+    if not path.is_file():
+        raise InputError(f"there is no file {str(path)!r} to take the model {name!r} from")
+    spec = importlib.util.spec_from_file_location(f"driftfit_user_{path.stem}", path)
+    if spec is None or spec.loader is None:
+        raise InputError(f"{str(path)!r} cannot be run as Python code")
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:
+        raise InputError(f"{str(path)!r} failed: {type(error).__name__}: {error}") from None
+    if not hasattr(module, name):
+        raise InputError(f"{str(path)!r} defines no {name!r}")
+    return getattr(module, name)

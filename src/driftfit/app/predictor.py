@@ -1,0 +1,223 @@
+"""The model that a run keeps, from a raw table to predictions."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+from driftfit.app.columns import ColumnPlan, Kind, conform
+from driftfit.app.gaps import Gaps, find_gaps
+from driftfit.app.label_column import is_true
+from driftfit.app.own_model import OwnModel, label_codes
+from driftfit.app.preprocess import as_matrix
+from driftfit.app.read import Table
+from driftfit.errors import AdaptationWarning, InputError, SolverError
+from driftfit.methods.recent_scale import RecentMap
+from driftfit.models import as_learner
+from driftfit.parallel import Batch, Engine, Serial
+
+__all__ = ["Predictor"]
+
+
+@dataclass(frozen=True, eq=False)
+class Predictor:
+    """Columns, preprocessing and a trained classifier.
+
+    Attributes
+    ----------
+    plans : tuple of ColumnPlan
+    preprocessing : ColumnTransformer
+    model : classifier
+        Trained on preprocessed features.
+    boolean : bool
+        Whether the labels are true and false.
+    own : OwnModel or None
+        The model that somebody had in use, where it was kept: it answers for itself.
+    """
+
+    plans: tuple[ColumnPlan, ...]
+    preprocessing: Any
+    model: Any
+    boolean: bool = False
+    own: OwnModel | None = None
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that a table must have."""
+        return [plan.column for plan in self.plans if plan.kind is not Kind.DROPPED]
+
+    @property
+    def n_compared(self) -> int:
+        """Rows that each row is compared with, itself among them: 1 unless the model reads rows in their order."""
+        steps = getattr(self.model, "steps", ())
+        return max([1, *(step.width for _, step in steps if isinstance(step, RecentMap))])
+
+    def predict(self, frame: pd.DataFrame) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        """Labels and their probabilities, for a frame with the columns of the training table.
+
+        Raises where a column cannot be read in most rows, and warns with counts where one cannot in some. Values that
+        are simply missing are filled in as in training.
+        """
+        conformed, gaps = self._read(frame)
+        gaps.refuse()
+        for sentence in gaps.sentences(all_gaps=False):
+            warnings.warn(sentence, AdaptationWarning, stacklevel=2)
+        return self._answer(conformed)
+
+    def predict_table(
+        self,
+        table: Table,
+        rows: NDArray[np.int64] | None = None,
+        on_rows: Callable[[int], None] | None = None,
+        *,
+        training: bool = False,
+    ) -> pd.DataFrame:
+        """Predictions for some rows of a table, or all, a batch at a time.
+
+        The columns are ``row, prediction, predicted_probability, imputed_columns``; the last one counts the columns
+        of a row that were missing or unreadable and were filled in. Where a column cannot be read in most rows,
+        nothing is predicted; where it cannot in some, a warning counts them.
+
+        Parameters
+        ----------
+        table : Table
+        rows : int array, optional
+            Ascending.
+        on_rows : callable, optional
+            Called with the number of rows that are done.
+        training : bool
+            The rows are some that the model was trained on: gaps were filled there as well, and are no surprise.
+        """
+        parts = list(self.predict_frames(table, rows, on_rows, training=training))
+        return parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
+
+    def predict_frames(
+        self,
+        table: Table,
+        rows: NDArray[np.int64] | None = None,
+        on_rows: Callable[[int], None] | None = None,
+        *,
+        training: bool = False,
+        engine: Engine | None = None,
+    ) -> Iterator[pd.DataFrame]:
+        """`predict_table` a batch at a time; whether columns could be read in most rows is known after the last.
+
+        ``engine`` says where batches are predicted, side by side; they come in the order of their rows all the same.
+        """
+        if self.own is not None:
+            yield self._own_answers(self.own, table, np.arange(table.n_rows) if rows is None else rows)
+            return
+        known = table.features()
+        if set(self.columns) - set(known):
+            conform(pd.DataFrame(columns=known), self.plans)
+        gaps = Gaps()
+        # Rows that are compared with those before them go on from batch to batch.
+        here = engine is None or isinstance(engine, Serial) or self.n_compared > 1
+        for frame, found in self.batches(table, rows) if here else self._side_by_side(table, rows, engine):
+            gaps.add(found)
+            yield frame
+            if on_rows is not None:
+                on_rows(gaps.n_rows)
+        if not gaps.n_rows:
+            raise InputError("the table has no rows; there is nothing to predict")
+        if not training:
+            gaps.refuse()
+        for sentence in gaps.sentences(all_gaps=not training):
+            warnings.warn(sentence, AdaptationWarning, stacklevel=2)
+        if gaps.n_rows < self.n_compared:
+            warnings.warn(
+                f"the model compares each row with the {self.n_compared} last ones, and there are {gaps.n_rows}; give "
+                "rows in their order, with those before them",
+                AdaptationWarning,
+                stacklevel=2,
+            )
+
+    def batches(self, table: Table, rows: NDArray[np.int64] | None) -> Iterator[tuple[pd.DataFrame, Gaps]]:
+        """Predictions of some rows, or all, and what could not be read."""
+        before: pd.DataFrame | None = None
+        for numbers, frame in table.batches(rows, self.columns):
+            conformed, found = self._read(frame)
+            filled = found.filled.pop()
+            joined = conformed if before is None else pd.concat([before, conformed], ignore_index=True)
+            labels, probability = (answers[-len(conformed) :] for answers in self._answer(joined))
+            before = joined.tail(self.n_compared - 1) if self.n_compared > 1 else None
+            said = {"row": numbers, "prediction": labels, "predicted_probability": probability}
+            yield pd.DataFrame({**said, "imputed_columns": filled}), found
+
+    def _side_by_side(
+        self, table: Table, rows: NDArray[np.int64] | None, engine: Any
+    ) -> Iterator[tuple[pd.DataFrame, Gaps]]:
+        spans: list[tuple[int, int, NDArray[np.int64] | None]] = []
+        for start, stop in pairwise(table.spans()):
+            own = None if rows is None else rows[slice(*np.searchsorted(rows, [start, stop]))]
+            spans += [(start, stop, own)] if own is None or len(own) else []
+        done: dict[int, list[tuple[pd.DataFrame, Gaps]]] = {}
+        left = [start for start, *_ in spans]
+        for outcome in engine.run(iter([Batch(_PredictWork(self, table), tuple(spans))])):
+            if outcome.failure is not None:
+                error = InputError if outcome.failure.refused else SolverError
+                raise error(outcome.failure.text)
+            done[outcome.task[0]] = outcome.value
+            while left and left[0] in done:
+                yield from done.pop(left.pop(0))
+
+    def _own_answers(self, own: OwnModel, table: Table, rows: NDArray[np.int64]) -> pd.DataFrame:
+        """What the model in use says, as labels where these are known; it tells no probability."""
+        if len(rows) == 0:
+            raise InputError("the table has no rows; there is nothing to predict")
+        words = own.words(table, rows, self.columns, label="")
+        classes = np.asarray(self.model.classes_)
+        codes = label_codes(words, classes.tolist(), self.boolean)
+        said: Any = words
+        if (codes >= 0).all():
+            said = self._labels(classes, codes)
+        return pd.DataFrame(
+            {
+                "row": rows,
+                "prediction": said,
+                "predicted_probability": np.nan,
+                "imputed_columns": np.zeros(len(rows), int),
+            }
+        )
+
+    def _read(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, Gaps]:
+        conformed = conform(frame, self.plans)
+        return conformed, find_gaps(frame, conformed, self.plans, self.preprocessing)
+
+    def _answer(self, conformed: pd.DataFrame) -> tuple[NDArray[Any], NDArray[np.float64]]:
+        features = as_matrix(self.preprocessing, conformed)
+        classes = np.asarray(self.model.classes_)
+        if hasattr(self.model, "predict_proba"):
+            probabilities = np.asarray(self.model.predict_proba(features), dtype=np.float64)
+        else:
+            # Scores of a classifier without probabilities, brought to sum 1; they are not calibrated.
+            probabilities = softmax(as_learner(self.model, classes).logits(features), axis=1)
+        return self._labels(classes, probabilities.argmax(axis=1)), probabilities.max(axis=1)
+
+    def _labels(self, classes: NDArray[Any], codes: NDArray[np.int64]) -> NDArray[Any]:
+        known = np.array([is_true(name) for name in classes]) if self.boolean else classes
+        return np.asarray(known[codes])
+
+
+@dataclass(frozen=True, eq=False)
+class _PredictWork:
+    """Predict spans of rows."""
+
+    predictor: Predictor
+    table: Table
+
+    def prepare(self, tasks: tuple[Any, ...], scratch: dict[str, Any]) -> None:
+        """Nothing is shared but this."""
+
+    def run(self, shared: None, task: tuple[int, int, NDArray[np.int64] | None]) -> list[tuple[pd.DataFrame, Gaps]]:
+        """Predictions of one span, or of some rows of it."""
+        start, stop, rows = task
+        return list(self.predictor.batches(self.table, np.arange(start, stop) if rows is None else rows))

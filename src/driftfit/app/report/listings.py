@@ -1,0 +1,193 @@
+"""The tables of the page: steps, configuration, data, versions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from driftfit.app.report.content import Stop, at_position, clip, dig, number, records, texts
+from driftfit.app.report.words import count, interval, moment, percent, short, size, stop_words
+
+__all__ = [
+    "StepRow",
+    "check_rows",
+    "differences",
+    "facts",
+    "fields",
+    "file_rows",
+    "preparation",
+    "remedy_rows",
+    "simple_fields",
+    "step_rows",
+]
+
+_MOST_ROWS = 150
+
+
+@dataclass(frozen=True)
+class StepRow:
+    """One row of the table of steps; the slider reads ``words`` and ``position``."""
+
+    index: int
+    position: float
+    name: str
+    kind: str
+    words: str
+    cells: list[str]
+
+
+def step_rows(result: Mapping[str, Any], path: Sequence[Stop]) -> list[StepRow]:
+    """Every stop with the numbers of the step to it."""
+    accuracy = {}
+    for record in records(dig(result, "accuracy", "path")):
+        stop = at_position(path, number(record.get("position")))
+        if stop is not None:
+            accuracy[stop.index] = record
+    rows = []
+    for stop in path:
+        kind = "source" if stop.index == 0 else "generated" if stop.generated else "given"
+        found = accuracy.get(stop.index, {})
+        words = stop_words(stop)
+        if number(found.get("estimate")) is not None:
+            words += f" · estimated accuracy {percent(found.get('estimate'))}"
+        cells = [
+            count(stop.n_samples),
+            short(stop.measured("shift")),
+            percent(stop.measured("kept_fraction")),
+            percent(stop.measured("mean_confidence")),
+            percent(stop.measured("changed_fraction")),
+            percent(found.get("estimate")),
+            interval(found.get("low"), found.get("high")),
+        ]
+        rows.append(StepRow(stop.index, stop.position, stop.name, kind, words, cells))
+    return rows
+
+
+def facts(result: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The run at a glance."""
+    data = dig(result, "data")
+    path = records(dig(result, "domains"))
+    generated = sum(bool(domain.get("generated")) for domain in path)
+    classes = texts(dig(data, "classes"), 60)
+    named = ", ".join(classes[:5]) + (f" and {len(classes) - 5} more" if len(classes) > 5 else "")
+    found = [
+        ("Rows", count(dig(data, "n_rows")) if number(dig(data, "n_rows")) is not None else ""),
+        ("Rows to predict", count(dig(data, "n_target")) if number(dig(data, "n_target")) is not None else ""),
+        ("Label", clip(dig(data, "label"))),
+        ("Classes", named),
+        ("Order", clip(dig(data, "order"))),
+        ("Path", _path_words(len(path) - generated, generated) if path else ""),
+        ("Made", moment(dig(result, "created"))),
+    ]
+    return [(name, value) for name, value in found if value]
+
+
+def fields(value: Any) -> list[tuple[str, str]]:
+    """A dictionary as rows of a table; what is nested is written as JSON."""
+    if not isinstance(value, Mapping):
+        return []
+    shown = [(clip(key), _flat(item)) for key, item in list(value.items())[:_MOST_ROWS]]
+    left = len(value) - len(shown)
+    return [*shown, ("…", f"{left:,} more in result.json")] if left > 0 else shown
+
+
+def simple_fields(value: Any) -> list[tuple[str, str]]:
+    """Those fields of a dictionary that are one number or one text, with readable names."""
+    if not isinstance(value, Mapping):
+        return []
+    simple = {
+        key: item for key, item in value.items() if isinstance(item, str | int | float) and not isinstance(item, bool)
+    }
+    return [
+        (clip(key).replace("_", " "), _flat(item) if isinstance(item, str) else short(item))
+        for key, item in list(simple.items())[:_MOST_ROWS]
+    ]
+
+
+def check_rows(result: Mapping[str, Any]) -> list[list[str]]:
+    """What the check saw at each step: from, to, shift, shift in margins, samples from nowhere, class change."""
+    rows = []
+    for step in records(dig(result, "verdict", "numbers", "steps"))[:_MOST_ROWS]:
+        shares = [percent(step.get(key)) for key in ("jumped", "crossing", "proportion_change")]
+        rows.append(
+            [
+                clip(step.get("before")),
+                clip(step.get("after")),
+                short(step.get("shift")),
+                short(step.get("ratio")),
+                *shares,
+            ]
+        )
+    return rows
+
+
+def largest_class(result: Mapping[str, Any]) -> str:
+    """The largest class of the first window and its share: what a model gets right that knows no more; or nothing."""
+    shares = dig(result, "check", "source_shares")
+    known = {} if not isinstance(shares, Mapping) else {clip(name, 60): number(own) for name, own in shares.items()}
+    found = [(share, name) for name, share in known.items() if share is not None]
+    return f"{max(found)[1]}, {percent(max(found)[0])}" if found else ""
+
+
+def gain_unit(result: Mapping[str, Any]) -> str:
+    """What gains of remedies are counted in."""
+    return "share of the rows" if dig(result, "remedies", "in_points") else "nats; in accuracy it is not known"
+
+
+def remedy_rows(result: Mapping[str, Any]) -> list[list[str]]:
+    """Name, score, gain with its interval, and the outcome of every remedy."""
+    found, rows = dig(result, "remedies"), []
+    best = clip(dig(found, "best"), 80)
+    for one in records(dig(found, "tried"))[:_MOST_ROWS]:
+        name = clip(one.get("name"), 80)
+        ends = [short(one.get(end)) for end in ("gain", "low", "high")]
+        outcome = "chosen" if name == best else "compared"
+        rows.append([name, outcome, short(one.get("score")), f"{ends[0]} ({ends[1]} to {ends[2]})"])
+    for key, word in (("struck", "struck out"), ("failed", "could not run")):
+        for one in records(dig(found, key))[:_MOST_ROWS]:
+            rows.append([clip(one.get("name"), 80), f"{word}: {clip(one.get('reason'), 400)}", "–", "–"])
+    return rows
+
+
+def file_rows(result: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Name, number of rows and fingerprint of each file that was read."""
+    files = records(dig(result, "data", "files"))
+    shown = [(clip(item.get("name")), count(item.get("rows")), clip(item.get("sha256"), 64)) for item in files[:50]]
+    return [*shown, (f"{len(files) - 50:,} more", "", "")] if len(files) > 50 else shown
+
+
+def preparation(result: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Column, kind and note of the preprocessing."""
+    columns = records(dig(result, "preprocessing"))
+    shown = [
+        (clip(item.get("column")), clip(item.get("kind")), clip(item.get("note"), 400)) for item in columns[:_MOST_ROWS]
+    ]
+    left = len(columns) - len(shown)
+    return [*shown, ("…", "", f"{left:,} more in result.json")] if left > 0 else shown
+
+
+def differences(results: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[str]]]:
+    """Configuration keys whose values are not the same in all runs."""
+    configs = [dict(fields(dig(result, "config"))) for result in results]
+    for config, result in zip(configs, results, strict=True):
+        config["seed"] = _flat(dig(result, "seed"))
+        config["driftfit"] = _flat(dig(result, "driftfit"))
+    keys = list(dict.fromkeys(key for config in configs for key in config))
+    rows = [(key, [config.get(key, "–") for config in configs]) for key in keys]
+    return [(key, values) for key, values in rows if len(set(values)) > 1]
+
+
+def _path_words(given: int, generated: int) -> str:
+    return f"{given:,} given, {size(generated, 'generated domain')}" if generated else size(given, "given domain")
+
+
+def _flat(value: Any) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, str):
+        return clip(value, 600)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return clip(json.dumps(value, ensure_ascii=False, default=str), 600)

@@ -1,0 +1,214 @@
+"""`build_page`: results in, one page out that needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from driftfit.app.report.accuracy_chart import caution, estimates, interval_chart, overlaid_paths
+from driftfit.app.report.confidence_chart import confidence_histogram
+from driftfit.app.report.content import clip, dig, number, records, stops, texts
+from driftfit.app.report.image_tiles import strips
+from driftfit.app.report.listings import (
+    check_rows,
+    differences,
+    facts,
+    fields,
+    file_rows,
+    gain_unit,
+    largest_class,
+    preparation,
+    remedy_rows,
+    simple_fields,
+    step_rows,
+)
+from driftfit.app.report.map_chart import distance_grid, domain_map
+from driftfit.app.report.moved_features import drift_bars, feature_bars, feature_shares, plan_lines
+from driftfit.app.report.path_chart import accuracy_line, class_stack, step_bars
+from driftfit.app.report.words import headline, interval, percent, short
+
+__all__ = ["build_page"]
+
+
+def build_page(results: Sequence[Mapping[str, Any]]) -> str:
+    """One self-contained HTML page: the report of one result, the comparison of several.
+
+    Parameters
+    ----------
+    results : sequence of dict
+        Contents of ``result.json``. Parts that are missing are left out of the page. A key ``name``
+        names the run in a comparison.
+
+    Returns
+    -------
+    str
+        HTML without references to anything outside of it.
+
+    Examples
+    --------
+    >>> page = build_page([{"kept": "source", "kept_reason": "No gain was found"}])
+    >>> "Keep the old model" in page and "No gain was found" in page
+    True
+    """
+    if not results:
+        raise ValueError("build_page needs at least one result, got none; pass the content of a result.json")
+    if len(results) == 1:
+        return _render("report.html", _report(results[0]))
+    return _render("compare.html", _comparison(results))
+
+
+def _report(result: Mapping[str, Any]) -> dict[str, Any]:
+    path = stops(result)
+    shares = feature_shares(result)
+    models = estimates(result)
+    stack = class_stack(result, path)
+    stress = number(dig(result, "map", "stress"))
+    return {
+        "title": _title(result),
+        "headline": headline(result),
+        "numbers": simple_fields(dig(result, "verdict", "numbers")),
+        "check_rows": check_rows(result),
+        "warnings": texts(dig(result, "warnings"))[:20],
+        "drift": clip(dig(result, "check", "diagnosis", "kind"), 200),
+        "drift_reasons": texts(dig(result, "check", "diagnosis", "reasons"))[:20],
+        "drift_chart": drift_bars(result),
+        "largest_class": largest_class(result),
+        "gain_unit": gain_unit(result),
+        "remedies": remedy_rows(result),
+        "facts": facts(result),
+        "models": models,
+        "caution": caution(models),
+        "model_chart": interval_chart([("Old model" if m.which == "old" else "New model", m) for m in models]),
+        "n_domains": max(len(records(dig(result, "domains"))), len(path)),
+        "stops": path,
+        "rows": step_rows(result, path),
+        "map": domain_map(result, path),
+        "stress": None if stress is None else percent(stress),
+        "grid": distance_grid(result, path),
+        "charts": _charts(result, path),
+        "stack": stack,
+        "features": feature_bars(shares),
+        "n_features": len(shares),
+        "plan": plan_lines(result),
+        "strips": strips(result, path),
+        "confidence": confidence_histogram(result),
+        **_settings(result),
+    }
+
+
+def _charts(result: Mapping[str, Any], path: Any) -> list[tuple[str, str, Markup]]:
+    """Title, note and drawing of the charts along the path that have numbers."""
+    found = [
+        (
+            "Estimated accuracy",
+            "The line is the estimate, the shade its 95\u202f% interval. No label after the source was used.",
+            accuracy_line(result, path),
+        ),
+        (
+            "How far each step moves",
+            "Wasserstein distance from the domain before. Hollow bars are generated domains.",
+            step_bars(path, "shift", short, "Shift of each step along the path."),
+        ),
+        (
+            "Labels that changed",
+            "Share of pseudo-labels that the student changed at each step.",
+            step_bars(path, "changed_fraction", percent, "Share of pseudo-labels changed at each step.", share=True),
+        ),
+    ]
+    return [(title, note, drawing) for title, note, drawing in found if drawing is not None]
+
+
+def _settings(result: Mapping[str, Any]) -> dict[str, Any]:
+    command = dig(result, "command")
+    return {
+        "config": fields(dig(result, "config")),
+        "seed": number(dig(result, "seed")),
+        "versions": fields(dig(result, "versions")),
+        "files": file_rows(result),
+        "preparation": preparation(result),
+        "sampled": texts(dig(result, "sampled"))[:50],
+        "predictions": clip(dig(result, "predictions")),
+        "redo": clip(dig(result, "redo"), 20_000) or " ".join(texts(command)),
+        "version": clip(dig(result, "driftfit"), 40),
+    }
+
+
+def _comparison(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    names = [clip(dig(result, "name"), 60) or f"Run {place + 1}" for place, result in enumerate(results)]
+    runs = []
+    for name, result in zip(names, results, strict=True):
+        path = stops(result)
+        models = {model.which: model for model in estimates(result)}
+        runs.append(
+            {
+                "name": name,
+                "title": _title(result),
+                "headline": headline(result),
+                "facts": facts(result),
+                "models": models,
+                "map": domain_map(result, path),
+                "redo": clip(dig(result, "redo"), 20_000),
+            }
+        )
+    pairs = [
+        (f"{name if len(name) <= 10 else name[:9] + '…'}, {model.which}", model)
+        for name, result in zip(names, results, strict=True)
+        for model in estimates(result)
+    ]
+    return {
+        "title": f"Comparison of {len(results)} runs",
+        "runs": runs,
+        "names": names,
+        "model_chart": interval_chart(pairs[:60], left=140.0),
+        "lines": overlaid_paths(list(zip(names, results, strict=True))[:8]),
+        "differences": differences(results),
+        "version": clip(dig(results[0], "driftfit"), 40),
+    }
+
+
+def _title(result: Mapping[str, Any]) -> str:
+    found = dig(result, "data", "files")
+    if isinstance(found, list) and found:
+        more = f" and {len(found) - 1} more" if len(found) > 1 else ""
+        return f"{clip(dig(found[0], 'name'), 80)}{more}"
+    return "Adaptation report"
+
+
+def _render(template: str, content: dict[str, Any]) -> str:
+    style, script = _asset("style.css"), _asset("page.js")
+    policy = (
+        f"default-src 'none'; img-src data:; style-src {_fingerprint(style)}; script-src {_fingerprint(script)}; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    # Both are files of the package, not words of a user.
+    assets = {"style": Markup(style), "script": Markup(script), "policy": policy}
+    return _environment().get_template(template).render(**content, **assets)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("driftfit.app.report", "template"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"percent": percent, "interval": interval}
+    return environment
+
+
+def _asset(name: str) -> str:
+    return files("driftfit.app.report").joinpath("template", name).read_text(encoding="utf-8").replace("\r\n", "\n")
+
+
+def _fingerprint(content: str) -> str:
+    """The hash by which the page's own style and script are told from any other."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"

@@ -1,0 +1,255 @@
+"""What a user asks for, as one frozen value."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from driftfit.app.own_model import OwnModel
+from driftfit.domains import ByQuantile
+from driftfit.domains.windows import Windows
+from driftfit.errors import InputError
+from driftfit.methods import (
+    GOAT,
+    Assumption,
+    CovarianceAlignment,
+    DirectSelfTraining,
+    GivenProportions,
+    GradualSelfTraining,
+    ImportanceWeights,
+    Method,
+    OwnRank,
+    OwnScale,
+    ProportionCorrection,
+    RecentScale,
+    SourceOnly,
+    Transport,
+)
+from driftfit.selection import ByEvidence, ChosenGOAT, Gate, Keep
+
+__all__ = ["Column", "FilePosition", "Keep", "Limits", "RowPosition", "Settings"]
+
+
+# Rows times columns that all candidates together are trained on. Forests and networks learn from about 0.1 million
+# such values in a second, so that this is some eight minutes; logistic regression needs seconds.
+_MOST_VALUES = 50_000_000
+_WORDS: dict[type, str] = {
+    GOAT: "goat",
+    ChosenGOAT: "goat",
+    GradualSelfTraining: "gst",
+    DirectSelfTraining: "direct",
+    SourceOnly: "source",
+    ByEvidence: "auto",
+    ImportanceWeights: "importance-weights",
+    OwnScale: "own-scale",
+    OwnRank: "own-rank",
+    CovarianceAlignment: "covariance",
+    ProportionCorrection: "proportions",
+    RecentScale: "recent-scale",
+}
+
+
+@dataclass(frozen=True)
+class Column:
+    """Order rows by a column."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class RowPosition:
+    """Order rows as they stand in the table."""
+
+    def __str__(self) -> str:
+        return "@row"
+
+
+@dataclass(frozen=True)
+class FilePosition:
+    """Each file is a snapshot, in the order they were given."""
+
+    def __str__(self) -> str:
+        return "@file"
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How much is sampled from large tables.
+
+    Attributes
+    ----------
+    training : int
+        Rows of each window that models are trained on.
+    transport : int
+        Rows of each window that plans are made between and that the checks look at.
+    """
+
+    training: int = 20_000
+    transport: int = 2_000
+
+    def __post_init__(self) -> None:
+        if self.training < 10 or self.transport < 10:
+            raise InputError(f"limits must be at least 10 rows, got {self.training} and {self.transport}")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One adaptation of a user's table.
+
+    Attributes
+    ----------
+    label : str
+        Column of the labels; only those of the first window are used, unless ``labels_until`` allows more.
+    order : Column, RowPosition or FilePosition
+    windows : Windows
+        `ByQuantile(5)` by default.
+    model : classifier or BestModel, optional
+        Untrained; logistic regression by default. `BestModel()` compares several on the source first.
+    encoder : transformer, optional
+        Untrained; domains are generated in its space.
+    method : Method, optional
+        Anything from `driftfit.methods`. By default the old model stays unless evidence speaks for another one
+        (`driftfit.selection.ByEvidence`), and GOAT for images, for networks, and where ``n_generated`` is given.
+        Encoders of the methods that the command line offers stay as they were trained on the first window.
+    n_generated : int, optional
+        Domains that GOAT generates between two neighbours; None: 0 to 4, whichever fits best the labels
+        that plans carry to the target; on huge tables by how far the check finds that classes move.
+    keep : Keep
+    seed : int
+    limits : Limits
+    categorical : tuple of str
+        Columns of codes, which are no measurements even where they are numbers.
+    drop : tuple of str
+        Columns that are no features.
+    proportions : tuple of (str, float)
+        Share of each class in the last window, where somebody knows it; for the default method. Proportions then count
+        as assumed.
+    in_use : OwnModel, optional
+        The model that is in use already; for the default method. It is the reference that others are compared with, and
+        stays as it is where none is clearly better.
+    assume : str, Assumption or sequence of these
+        What may have changed (`driftfit.methods.Assumption`), the one that is believed most first; for the default
+        method. Nothing by default: then the old model stays.
+    labels_until : str, optional
+        Name or number (from 1) of the last window whose labels may be used; the first one by default.
+    group : str, optional
+        Column that says what a row belongs to, such as its customer or machine; no feature. Rows of one group may
+        resemble each other, so that tests count groups and not rows.
+    """
+
+    label: str
+    order: Column | RowPosition | FilePosition
+    windows: Windows = field(default_factory=ByQuantile)
+    model: Any = None
+    encoder: Any = None
+    method: Method | None = None
+    n_generated: int | None = None
+    keep: Keep = Keep.BETTER
+    seed: int = 0
+    limits: Limits = field(default_factory=Limits)
+    categorical: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    proportions: tuple[tuple[str, float], ...] = ()
+    in_use: OwnModel | None = None
+    labels_until: str | None = None
+    assume: Any = ()
+    group: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "assume", Assumption.of(self.assume))
+        if self.assume and (self.method is not None or self.n_generated is not None):
+            raise InputError(
+                f"assumptions belong to the default method, got {', '.join(self.assume)} beside {self.method_word!r}; "
+                "leave one of them out: a method that is named rests on its own"
+            )
+        if self.n_generated is not None and not 0 <= self.n_generated <= 50:
+            raise InputError(f"n_generated must lie between 0 and 50, got {self.n_generated!r}")
+        if self.n_generated is not None and self.method is not None:
+            raise InputError(
+                f"n_generated belongs to GOAT, got {self.n_generated!r} beside {self.method_word!r}; "
+                "leave one of them out, or give the number to the method"
+            )
+        if isinstance(self.order, Column) and self.order.name == self.label:
+            raise InputError(f"label and order must be two columns, got {self.label!r} for both")
+        if self.group is not None and self.group == self.label:
+            raise InputError(f"label and group must be two columns, got {self.label!r} for both")
+        if self.proportions and (self.method is not None or self.n_generated is not None):
+            raise InputError(f"proportions belong to the default method, got them beside {self.method_word!r}")
+        if self.in_use is not None and (self.method is not None or self.n_generated is not None):
+            raise InputError(
+                f"a model in use is compared by the default method, got {self.in_use.word!r} beside "
+                f"{self.method_word!r}; leave one of them out"
+            )
+        both = set(self.categorical) & set(self.drop)
+        if both:
+            raise InputError(f"the column {min(both)!r} is to be dropped and used as categories; leave it out of one")
+
+    @property
+    def gate(self) -> Gate:
+        """How to decide between the source model and the adapted one."""
+        return Gate(keep=self.keep, seed=self.seed, max_samples=self.limits.transport)
+
+    def method_for(self, largest_ratio: float, *, columns: bool = True) -> Method:
+        """The method as a value, with plans between samples of the windows.
+
+        Parameters
+        ----------
+        largest_ratio : float
+            How far the worst class moves in the largest step, in units of its margin: on huge tables the
+            number of generated domains follows from it.
+        columns : bool
+            Whether features are columns of a table and the model is scikit-learn's: then evidence is weighed.
+        """
+        transport = Transport(max_samples=self.limits.transport, seed=self.seed)
+        if isinstance(self.method, GOAT) and self.method.transport == Transport():
+            return replace(self.method, transport=transport)
+        if self.n_generated is not None:
+            return GOAT(self.n_generated, transport=transport)
+        if self.method is None and columns:
+            return ByEvidence(self.assume, self.seed, self.limits.transport)
+        if self.method is None or self.method == ChosenGOAT():
+            return ChosenGOAT(GOAT(transport=transport), max_values=_MOST_VALUES, largest_ratio=largest_ratio)
+        return self.method
+
+    def given_proportions(self, classes: Sequence[Any]) -> GivenProportions | None:
+        """The proportions that were given, in the order of the classes; each class must have one."""
+        if not self.proportions:
+            return None
+        shares, names = dict(self.proportions), [str(name) for name in classes]
+        strange = [*(set(shares) - set(names)), *(set(names) - set(shares))]
+        if strange:
+            raise InputError(f"proportions must name each class once ({', '.join(names)}), look at {min(strange)!r}")
+        return GivenProportions(tuple(shares[name] for name in names))
+
+    @property
+    def method_word(self) -> str:
+        """The method in one word."""
+        if self.method is None:
+            return "auto" if self.n_generated is None else "goat"
+        return _WORDS.get(type(self.method), type(self.method).__name__)
+
+    def describe(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "label": self.label,
+            "order": str(self.order),
+            "windows": str(self.windows),
+            "model": "LogisticRegression(max_iter=1000)" if self.model is None else " ".join(str(self.model).split()),
+            "encoder": "none" if self.encoder is None else " ".join(str(self.encoder).split()),
+            "method": self.method_word,
+            "n_generated": "auto" if self.n_generated is None else self.n_generated,
+            "keep": self.keep.value,
+            "categorical": list(self.categorical),
+            "assume": list(self.assume),
+            "group": self.group,
+            "proportions": dict(self.proportions),
+            "in_use": None if self.in_use is None else self.in_use.word,
+            "labels_until": self.labels_until or "the first window",
+            "drop": list(self.drop),
+            "training_rows_per_window": self.limits.training,
+            "transport_rows_per_window": self.limits.transport,
+        }

@@ -1,0 +1,1 @@
+"""PyTorch modules as learners: training, files, and the classifier."""

@@ -1,0 +1,76 @@
+"""Tables from files of every kind."""
+
+import gzip
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from driftfit.app.read import open_table, table_of
+from driftfit.errors import InputError
+
+FRAME = pd.DataFrame(
+    {"x": [1.5, 2.5, None, 4.0], "größe": ["a", "b", None, "d"], "when": pd.date_range("2024", periods=4)}
+)
+
+
+@pytest.mark.parametrize(("ending", "separator"), [("csv", ","), ("csv", ";"), ("tsv", "\t"), ("csv.gz", ",")])
+def test_separators_and_compression(tmp_path, ending, separator):
+    path = tmp_path / f"table.{ending}"
+    text = FRAME.to_csv(index=False, sep=separator).encode()
+    path.write_bytes(gzip.compress(text) if ending.endswith("gz") else text)
+    table = open_table([path])
+    assert table.names == ["x", "größe", "when"]
+    np.testing.assert_array_equal(table.columns(["x"])["x"], FRAME["x"])
+
+
+def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path):
+    (tmp_path / "table.csv").write_text("x,y\n1,2\n", encoding="utf-8-sig")
+    assert open_table([tmp_path / "table.csv"]).names == ["x", "y"]
+
+
+def test_parquet_is_read_in_batches_across_files(tmp_path):
+    rows = np.arange(200_000)
+    frame = pd.DataFrame({"x": rows * 0.5, "a.b": rows % 7, "word": np.where(rows % 2, "odd", "even")})
+    paths = [tmp_path / "one.parquet", tmp_path / "two.parquet"]
+    frame[:90_000].to_parquet(paths[0])
+    frame[90_000:][["word", "a.b", "x"]].to_parquet(paths[1])
+    table = open_table(paths)
+    assert table.n_rows == 200_000
+    wanted = np.sort(np.random.default_rng(0).choice(200_000, 5_000, replace=False))
+    parts = list(table.batches(wanted, ["x", "a.b", "word"]))
+    assert len(parts) > 2
+    np.testing.assert_array_equal(np.concatenate([numbers for numbers, _ in parts]), wanted)
+    found = pd.concat([part for _, part in parts], ignore_index=True)
+    pd.testing.assert_frame_equal(found, frame.iloc[wanted].reset_index(drop=True), check_dtype=False)
+    assert (table.columns(["a.b"])["a.b"] == frame["a.b"]).all()
+
+
+def test_equal_frames_have_equal_hashes():
+    assert table_of(FRAME).files == table_of(FRAME.copy()).files
+    assert table_of(FRAME).files != table_of(FRAME.assign(x=0.0)).files
+
+
+def test_what_cannot_be_opened_says_why(tmp_path):
+    (tmp_path / "a.csv").write_text("x,y\n1,2\n")
+    (tmp_path / "b.csv").write_text("x,z\n1,2\n")
+    (tmp_path / "twice.csv").write_text("x,x\n1,2\n")
+    (tmp_path / "long.csv").write_text("x,y\n1,2,3\n1,2,3\n")
+    (tmp_path / "table.xlsx").write_text("x")
+    FRAME.to_parquet(tmp_path / "c.parquet")
+    (tmp_path / "folder").mkdir()
+    for names, reason in [
+        ([], "no table given"),
+        (["absent.csv"], "there is no file"),
+        (["a.csv", "c.parquet"], "all be CSV or all be Parquet"),
+        (["a.csv", "b.csv"], "differ in column 'y'"),
+        (["twice.csv"], "several columns named 'x'"),
+        (["long.csv"], "more values than the header"),
+        (["table.xlsx"], "neither .csv nor .parquet"),
+        (["folder"], "must hold one CSV file, found 0"),
+        (["folder", "a.csv"], "is a folder"),
+    ]:
+        with pytest.raises(InputError, match=reason):
+            open_table([tmp_path / name for name in names])
+    with pytest.raises(InputError, match="must be a data frame"):
+        table_of([1, 2])
