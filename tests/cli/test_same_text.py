@@ -13,7 +13,7 @@ import pytest
 from driftfit.cli import main
 from driftfit.datasets.toy import moving_gaussians
 
-_spec = importlib.util.spec_from_file_location("malformed", Path(__file__).parents[1] / "tables" / "malformed.py")
+_spec = importlib.util.spec_from_file_location("malformed", Path(__file__).parents[1] / "app" / "malformed.py")
 malformed = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(malformed)
 

@@ -1,6 +1,6 @@
 """Made-up drifts whose kind is known, and how often the diagnosis names it.
 
-    python tests/selection/drift_worlds.py [--seeds 20] [--first 0] [--windows 2 5 20] [--json results/drift_worlds.json]
+    python tests/selection/drift_worlds.py [--seeds 20] [--first 0] [--windows 2 5 20] [--json FILE]
 
 Three measurements and a flag; two classes that overlap a little. The windows between source and target lie on the way.
 """
