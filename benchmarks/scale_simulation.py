@@ -2,7 +2,7 @@
 
     python benchmarks/scale_simulation.py [--json results/scale.json]
 
-Who does what is decided by the very loop that hands out tasks (`driftfit.parallel.dispatch`), on workers that only
+Who does what is decided by the loop that hands out tasks (`driftfit.parallel_tasks.dispatch`), on workers that only
 let a clock run. Measured: seconds of every cell on an H200 (results/*-reference.json), overhead of a cell and start of
 a worker (results/launchers.json), bytes that cells of a group share (below). Assumed: a network of 10 Gbit/s.
 """
@@ -20,8 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from driftfit.parallel import Batch, Outcome
-from driftfit.parallel.dispatch import Lost, Shared, dispatch
+from driftfit.parallel_tasks import Batch, Lost, Outcome, Shared, dispatch
 
 RESULTS = Path(__file__).parents[1] / "results"
 PAPER = ("rotated-mnist", "color-mnist", "portraits", "covtype", "uda", "covi", "encoders", "plans", "selection")

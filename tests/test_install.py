@@ -38,8 +38,8 @@ NEVER_IMPORTED = {
     "ruff": "a command of `make lint`",
 }
 # Subpackages that must work with the core alone, and what in them is set apart because it needs an extra.
-CORE_PARTS = (*("domains", "parallel", "transport", "methods", "models", "estimators", "selection", "theory"),)
-CORE_FILES = ("__init__", "checks", "errors", "extras", "files", "seeds")
+CORE_PARTS = ("domains", "transport", "methods", "models", "estimators", "selection", "theory")
+CORE_FILES = ("__init__", "checks", "errors", "extras", "files", "parallel", "parallel_ray", "parallel_tasks", "seeds")
 NEEDS_TORCH = (
     "methods/pretrained_encoder",
     "methods/baselines/",
@@ -155,13 +155,13 @@ def test_core_parts_load_core_packages_only():
     assert undeclared(core, declared(), top_level=True) == {}
 
 
-@pytest.mark.parametrize(("part", "extra"), [("tables", "tables"), ("report", "tables"), ("paper", "paper")])
+@pytest.mark.parametrize(("part", "extra"), [("app", "tables"), ("app/report", "tables"), ("lab", "paper")])
 def test_a_part_needs_its_own_extra_only(part, extra):
-    assert undeclared(sources(SOURCE / part), declared(extra, *_OPTIONAL.get(part, ()))) == {}
-
-
-# What a subpackage imports inside functions, for those who ask for it.
-_OPTIONAL = {"tables": ("torch", "export", "onnx", "mlflow")}
+    # What is imported inside functions, for those who ask for it.
+    optional = {"app": ("torch", "export", "onnx", "mlflow"), "lab": ("tables",)}.get(part, ())
+    files = sources(SOURCE / part)
+    assert files
+    assert undeclared(files, declared(extra, *optional)) == {}
 
 
 def test_extras_are_those_that_the_readme_names():

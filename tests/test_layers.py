@@ -11,6 +11,8 @@ ROOT = Path(driftfit.__file__).parent
 LAYERS = [
     {"errors", "seeds"},
     {"checks", "extras", "files"},
+    {"parallel_tasks"},
+    {"parallel_ray"},
     {"domains", "parallel"},
     {"transport", "theory", "datasets"},
     {"models"},

@@ -9,14 +9,16 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from driftfit import parallel
 from driftfit.errors import InputError, SolverError
-from driftfit.lab import Store, failed_cells, launch, run_states
+from driftfit.lab import Store
+from driftfit.lab.launch import launch
+from driftfit.lab.run_log import failed_cells, run_states
 from driftfit.lab.store import new_owner
 from driftfit.lab.toy_cells import ToyWork, toy_grid
 from driftfit.methods import Transport, Workspace
-from driftfit.parallel import Batch, Bundle, Failure, Outcome, Processes, Ray, Serial, engine_from_word, processes
-from driftfit.parallel.dispatch import MOST_ATTEMPTS, MOST_WAITS, Lost, dispatch
-from driftfit.parallel.engine import attempt
+from driftfit.parallel import Batch, Bundle, Failure, Outcome, Processes, Ray, Serial, engine_from_word
+from driftfit.parallel_tasks import MOST_ATTEMPTS, MOST_WAITS, Lost, attempt, dispatch
 
 CELLS = toy_grid(3, 4)
 
@@ -270,7 +272,7 @@ def test_an_interrupt_waits_until_a_worker_is_started():
     done = []
 
     def start():
-        with processes._undivided():
+        with parallel._undivided():
             signal.raise_signal(signal.SIGINT)
             done.append("started")
 

@@ -16,8 +16,7 @@ from typing import Any
 from driftfit.errors import InputError, SolverError
 from driftfit.lab.run_log import RunLog
 from driftfit.lab.store import LEASE_SECONDS, Cell, Store, new_owner
-from driftfit.parallel.engine import Batch, Bundle, Engine, Failure, Outcome, Workload
-from driftfit.parallel.serial import Serial
+from driftfit.parallel import Batch, Bundle, Engine, Failure, Outcome, Serial, Workload
 
 __all__ = ["Finished", "OnCell", "Record", "launch"]
 

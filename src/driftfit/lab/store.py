@@ -17,7 +17,7 @@ from typing import Any, Protocol, TypeVar
 
 from driftfit.errors import InputError, one_line
 from driftfit.files import DISK, cannot_write
-from driftfit.parallel.engine import Failure
+from driftfit.parallel import Failure
 
 __all__ = ["LEASE_SECONDS", "Cell", "Store", "is_alive", "new_owner"]
 

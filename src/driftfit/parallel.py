@@ -1,4 +1,4 @@
-"""`Processes`: several processes of this machine."""
+"""Where independent pieces of work run: in this process, in several of this machine, or on a cluster."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import pickle
 import signal
 import threading
+import time
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -15,12 +16,63 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 from driftfit.errors import InputError
-from driftfit.parallel.dispatch import Lost, Shared, dispatch
-from driftfit.parallel.engine import Batch, Failure, Outcome, attempt, prepared, unsendable
+from driftfit.parallel_ray import Ray
+from driftfit.parallel_tasks import (
+    POLL_SECONDS,
+    Batch,
+    Bundle,
+    Engine,
+    Failure,
+    Lost,
+    Outcome,
+    Shared,
+    Workload,
+    attempt,
+    dispatch,
+    prepared,
+    unsendable,
+)
 
-__all__ = ["Processes"]
+__all__ = [
+    "ENGINES",
+    "Batch",
+    "Bundle",
+    "Engine",
+    "Failure",
+    "Outcome",
+    "Processes",
+    "Ray",
+    "Serial",
+    "Workload",
+    "engine_from_word",
+]
 
+ENGINES = ("serial", "processes", "ray")
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+@dataclass(frozen=True)
+class Serial:
+    """One task after the other, in this process."""
+
+    @property
+    def words(self) -> str:
+        return "serial"
+
+    @property
+    def sharing(self) -> int:
+        return 1
+
+    def run(self, batches: Iterator[Batch | None]) -> Iterator[Outcome]:
+        scratch: dict[str, Any] = {}
+        for batch in batches:
+            if batch is None:
+                time.sleep(POLL_SECONDS)
+                continue
+            shared = prepared(batch, scratch)
+            for task in batch.tasks:
+                yield attempt(batch.workload, shared, task)
+            del shared
 
 
 @dataclass(frozen=True)
@@ -53,6 +105,35 @@ class Processes:
             yield from dispatch(crew, batches)
         finally:
             crew.close()
+
+
+def engine_from_word(
+    word: str | None, workers: int | None = None, address: str | None = None, gpus: float | None = None
+) -> Engine:
+    """The engine that a command line asks for: without a word, an address asks for Ray, several workers for processes.
+
+    >>> engine_from_word(None, 2), engine_from_word(None, 1)
+    (Processes(workers=2), Serial())
+    >>> engine_from_word("processes", address="10.0.0.1:6379")
+    Traceback (most recent call last):
+        ...
+    driftfit.errors.InputError: the address '10.0.0.1:6379' is for the engine ray, got 'processes'
+    """
+    if word is None:
+        word = "ray" if address is not None else "processes" if (workers or 1) > 1 else "serial"
+    if word not in ENGINES:
+        raise InputError(f"there is no engine {word!r}; choose among {', '.join(ENGINES)}")
+    if address is not None and word != "ray":
+        raise InputError(f"the address {address!r} is for the engine ray, got {word!r}")
+    if gpus is not None and word != "ray":
+        raise InputError(f"a number of GPUs for each cell ({gpus!r}) is for the engine ray, got {word!r}")
+    if word == "ray":
+        return Ray(workers, address, gpus)
+    if word == "serial":
+        if (workers or 1) > 1:
+            raise InputError(f"the engine serial has one worker, got {workers}; use processes or ray")
+        return Serial()
+    return Processes(workers or 2)
 
 
 @dataclass(eq=False)

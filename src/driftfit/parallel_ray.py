@@ -23,8 +23,17 @@ from typing import Any
 
 from driftfit.errors import InputError, SolverError, one_line
 from driftfit.extras import need
-from driftfit.parallel.dispatch import Lost, Shared, dispatch
-from driftfit.parallel.engine import Batch, Failure, Outcome, attempt, prepared, unsendable
+from driftfit.parallel_tasks import (
+    Batch,
+    Failure,
+    Lost,
+    Outcome,
+    Shared,
+    attempt,
+    dispatch,
+    prepared,
+    unsendable,
+)
 
 __all__ = ["Ray"]
 
