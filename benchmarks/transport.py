@@ -117,8 +117,8 @@ def measure_conv(n: int) -> Record:
     import ot
 
     from driftfit.transport import Exact, Problem
-    from driftfit.transport.problem.certificate import certify
-    from driftfit.transport.problem.float32_products import Products
+    from driftfit.transport.certificate import certify
+    from driftfit.transport.costs.products import Products
 
     warm_up()
     x0, x1 = (x.numpy() for x in conv_features(n))
@@ -204,7 +204,7 @@ def measure_gpu(sizes: list[int]) -> list[Record]:
     import torch
 
     from driftfit.transport import Exact, Problem, transport
-    from driftfit.transport.problem.certificate import certify
+    from driftfit.transport.certificate import certify
 
     records: list[Record] = []
     transport(*(torch.from_numpy(x).cuda() for x in mixture(2000, 2000)), solver=Exact())

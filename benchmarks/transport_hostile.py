@@ -74,7 +74,7 @@ def shares(rng: np.random.Generator, size: int, units: int) -> list[int]:
 def examine(number: int) -> dict[str, Any]:
     """One small problem against rational arithmetic."""
     from driftfit.transport import Exact, Problem, solve
-    from driftfit.transport.problem.certificate import certify
+    from driftfit.transport.certificate import certify
 
     rng = np.random.default_rng([number, 1])
     kind = KINDS[number % len(KINDS)]

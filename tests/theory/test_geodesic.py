@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 from driftfit import theory
 from driftfit.errors import InputError
 from driftfit.transport import Sinkhorn, transport, wasserstein
-from driftfit.transport.problem.problem import Problem
+from driftfit.transport.problem import Problem
 
 
 @pytest.mark.parametrize("correlation", [1.0, 0.99, 0.9, 0.5, 0.0])

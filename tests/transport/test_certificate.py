@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 from driftfit.transport import Exact, Problem, Solution, solve
-from driftfit.transport.problem import squared_distances
-from driftfit.transport.problem.certificate import certify, dual_bound
-from driftfit.transport.problem.cost_table import gamma
-from driftfit.transport.problem.feasible import transform_bound
+from driftfit.transport.certificate import certify, dual_bound, transform_bound
+from driftfit.transport.costs import squared as squared_distances
+from driftfit.transport.costs.table import gamma
 
 
 @pytest.fixture(params=[3, 60])

@@ -21,7 +21,7 @@ from driftfit.transport import (
     transport,
     wasserstein,
 )
-from driftfit.transport.problem.certificate import moment_bound
+from driftfit.transport.certificate import moment_bound
 
 
 @given(st.integers(0, 10_000), st.integers(1, 40), st.sampled_from([1, 2, 3.5]))

@@ -7,8 +7,8 @@ import pytest
 
 from driftfit.transport import Exact, Problem, solve
 from driftfit.transport.solvers import exact as exact_module
-from driftfit.transport.solvers import network_simplex
-from driftfit.transport.solvers.cost_scaling import scaled_flow
+from driftfit.transport.solvers import simplex as network_simplex
+from driftfit.transport.solvers.simplex import scaled_flow
 
 pytest.importorskip("numba")
 

@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from driftfit.transport import PowerMetric, Problem, SquaredEuclidean, solve, transport, wasserstein
-from driftfit.transport.problem import certificate, float32_products, screening, squared_distances
-from driftfit.transport.problem.cost_table import BlockTable, CostTable, HeldTable, Rounding
-from driftfit.transport.problem.costs import table_of
-from driftfit.transport.problem.feasible import transform_bound
+from driftfit.transport import PowerMetric, Problem, SquaredEuclidean, certificate, solve, transport, wasserstein
+from driftfit.transport.certificate import transform_bound
+from driftfit.transport.costs import products as float32_products
+from driftfit.transport.costs import products as screening
+from driftfit.transport.costs import squared as squared_distances
+from driftfit.transport.costs.cost import table_of
+from driftfit.transport.costs.table import BlockTable, CostTable, HeldTable, Rounding
 from driftfit.transport.solvers import sinkhorn
 
 KINDS = ["dense", "products", "float32", "sparse", "tensors", "float32 tensors", "far", "chunks"]

@@ -10,12 +10,12 @@ import pytest
 
 from driftfit.errors import InputError, SolverError
 from driftfit.transport import Exact, PowerMetric, Problem, solve, transport
-from driftfit.transport.problem.certificate import certify
-from driftfit.transport.problem.devices import fits_on_device
-from driftfit.transport.problem.feasible import transform_bound
-from driftfit.transport.problem.moved_table import MovedTable
-from driftfit.transport.solvers import column_generation, pricing
+from driftfit.transport.certificate import certify, transform_bound
+from driftfit.transport.costs import passes as pricing
+from driftfit.transport.costs.squared import MovedTable
+from driftfit.transport.problem import fits_on_device
 from driftfit.transport.solvers import exact as exact_module
+from driftfit.transport.solvers import pricing as column_generation
 
 torch = pytest.importorskip("torch")
 
@@ -54,7 +54,7 @@ def test_costs_of_candidates_may_be_read_from_those_that_are_held(kind: str, mon
     problem = problem_of(kind, 300).to_device("cpu")
     rows, cols = np.arange(300), np.arange(300)[::-1].copy()
     formed = problem.held().pairs(rows, cols)
-    monkeypatch.setattr("driftfit.transport.problem.cost_table.HELD_VALUES", 0)
+    monkeypatch.setattr("driftfit.transport.costs.table.HELD_VALUES", 0)
     held = problem.held()
     assert np.array_equal(held.pairs(rows, cols), held.matrix[rows, cols].numpy())
     assert held.pairs(rows, cols) == pytest.approx(formed, rel=1e-9)
@@ -158,7 +158,7 @@ def test_without_numba_scipy_takes_over(monkeypatch: pytest.MonkeyPatch, n: int,
     monkeypatch.setattr(exact_module, "has_numba", lambda: False)
     monkeypatch.setattr(pricing, "has_numba", lambda: False)
     monkeypatch.setitem(sys.modules, "ot", None)
-    monkeypatch.setitem(sys.modules, "driftfit.transport.kernels.simplex_loops", None)
+    monkeypatch.setitem(sys.modules, "driftfit.transport.kernels.simplex", None)
     plan = solve(problem, Exact())
     assert plan.cost == pytest.approx(reference, rel=1e-9)
     assert plan.certificate.proves_optimal()

@@ -9,11 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from driftfit.transport import Exact, Precomputed, Problem, solve, transport
-from driftfit.transport.problem import squared_distances
+from driftfit.transport.costs import squared as squared_distances
 from driftfit.transport.solvers import auction as auction_module
 from driftfit.transport.solvers import exact as exact_module
 from driftfit.transport.solvers.auction import assign
-from driftfit.transport.solvers.candidate_lists import BlockCosts, StoredCosts
+from driftfit.transport.solvers.lists import BlockCosts, StoredCosts
 
 
 def examples(count: int) -> settings:

@@ -21,8 +21,7 @@ from driftfit.transport import (
     solve,
     transport,
 )
-from driftfit.transport.structure.distance_bound import distance_bound
-from driftfit.transport.structure.inner import Clouds
+from driftfit.transport.structure.inner import Clouds, distance_bound
 
 
 def pot_loss(d0, d1, plan):

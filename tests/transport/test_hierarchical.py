@@ -133,7 +133,7 @@ def sized_problem(n: int, m: int, d: int, cost: object = None) -> Problem:
 
 
 def test_the_choice_goes_by_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("driftfit.transport.problem.devices.gpu_available", lambda: False)
+    monkeypatch.setattr("driftfit.transport.problem.gpu_available", lambda: False)
     assert isinstance(choose_solver(sized_problem(100_000, 100_000, 32)), Exact)
     assert isinstance(choose_solver(sized_problem(1_000_000, 1_000_000, 32)), Hierarchical)
     assert isinstance(choose_solver(sized_problem(900_000, 1_000_000, 32)), Hierarchical)
@@ -142,7 +142,7 @@ def test_the_choice_goes_by_size(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_estimates_grow_and_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("driftfit.transport.problem.devices.gpu_available", lambda: False)
+    monkeypatch.setattr("driftfit.transport.problem.gpu_available", lambda: False)
     small, large = (estimate(sized_problem(n, n, 256), Exact()) for n in (10_000, 50_000))
     assert 0.5 < small.seconds < 30
     assert large.seconds > 5 * small.seconds
@@ -156,7 +156,7 @@ def test_estimates_grow_and_say_why(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_gpu_proves_a_gap_of_its_own_choice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("driftfit.transport.problem.devices.gpu_available", lambda: True)
+    monkeypatch.setattr("driftfit.transport.problem.gpu_available", lambda: True)
     chosen = estimate(sized_problem(10**6, 10**6, 32))
     assert chosen.solver == Hierarchical(gap=0.01, seconds=300)
     assert chosen.seconds < 300
@@ -164,7 +164,7 @@ def test_a_gpu_proves_a_gap_of_its_own_choice(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_estimates_of_a_gap(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("driftfit.transport.problem.devices.gpu_available", lambda: False)
+    monkeypatch.setattr("driftfit.transport.problem.gpu_available", lambda: False)
     large = sized_problem(200_000, 200_000, 32)
     freely, hurried = (estimate(large, Hierarchical(gap=0.05, seconds=seconds)) for seconds in (None, 10))
     assert hurried.seconds < freely.seconds < estimate(large, Exact()).seconds

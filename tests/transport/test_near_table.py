@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from driftfit.transport import Exact, Problem, solve
-from driftfit.transport.problem import near_table
-from driftfit.transport.problem.near_table import NearTable, SampleTree
-from driftfit.transport.problem.squared_distances import SquaredDistances
+from driftfit.transport.costs import near as near_table
+from driftfit.transport.costs.near import NearTable, SampleTree
+from driftfit.transport.costs.passes import least_pairs, tighten
+from driftfit.transport.costs.squared import SquaredDistances
 from driftfit.transport.solvers import exact
-from driftfit.transport.solvers.candidate_lists import CandidateLists, TreeCosts
-from driftfit.transport.solvers.pricing import least_pairs, tighten
+from driftfit.transport.solvers.lists import CandidateLists, TreeCosts
 
 PRICES = ["none", "random", "steep", "with a far one"]
 

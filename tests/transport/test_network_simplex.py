@@ -9,7 +9,7 @@ import pytest
 from driftfit.errors import SolverError
 
 pytest.importorskip("numba")
-network_simplex = pytest.importorskip("driftfit.transport.solvers.network_simplex")
+network_simplex = pytest.importorskip("driftfit.transport.solvers.simplex")
 
 
 def costs_of(kind: str, n: int, m: int, rng: np.random.Generator) -> np.ndarray:

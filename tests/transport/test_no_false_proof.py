@@ -11,8 +11,8 @@ import pytest
 import scipy.sparse as sp
 
 from driftfit.transport import Exact, Problem, solve
-from driftfit.transport.problem import squared_distances
-from driftfit.transport.problem.certificate import certify
+from driftfit.transport.certificate import certify
+from driftfit.transport.costs import squared as squared_distances
 from driftfit.transport.solvers import exact
 
 KINDS = ["plain", "offset", "duplicated", "collinear", "whole numbers", "mixed scales", "nearly equal"]

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from driftfit.transport import Exact, Problem, solve
-from driftfit.transport.solvers import parallel_auction
-from driftfit.transport.solvers.parallel_auction import ParallelAuction
+from driftfit.transport.solvers import parallel as parallel_auction
+from driftfit.transport.solvers.parallel import ParallelAuction
 
 torch = pytest.importorskip("torch")
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 from driftfit.transport import Exact, Plan, PowerMetric, Problem, Solution, SquaredEuclidean, solve, transport
-from driftfit.transport.problem.certificate import certify
+from driftfit.transport.certificate import certify
 
 
 @given(st.integers(0, 10_000), st.integers(1, 30), st.integers(1, 6))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from driftfit.transport.kernels.pricing_loops import places_below
-from driftfit.transport.problem.quantised import NO_CODES, Quantised
-from driftfit.transport.solvers.candidate_lists import CandidateLists, StoredCosts, fill_lists
+from driftfit.transport.costs.products import NO_CODES, Quantised
+from driftfit.transport.kernels.pricing import places_below
+from driftfit.transport.solvers.lists import CandidateLists, StoredCosts, fill_lists
 
 KINDS = ["normal", "a far column", "alike", "all but alike", "ties", "tiny", "huge"]
 

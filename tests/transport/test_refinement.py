@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from driftfit.transport import Exact, Problem, Solution, solve
-from driftfit.transport.problem.certificate import certify
-from driftfit.transport.solvers import refinement
-from driftfit.transport.solvers.refinement import LoopedAuction, bidding_for, refine
+from driftfit.transport.certificate import certify
+from driftfit.transport.solvers import anytime as refinement
+from driftfit.transport.solvers.anytime import LoopedAuction, bidding_for, refine
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("numba")

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 from driftfit.transport import Exact, Problem, solve
-from driftfit.transport.solvers.shares import Shares
+from driftfit.transport.solvers.lists import Shares
 
 pytest.importorskip("numba")
 
 from driftfit.transport.solvers import auction as auction_module
 from driftfit.transport.solvers.auction import AuctionState, TiesError, auction, run_phase
-from driftfit.transport.solvers.candidate_lists import StoredCosts
+from driftfit.transport.solvers.lists import StoredCosts
 
 
 def held(shares: Shares, n: int) -> np.ndarray:
@@ -69,7 +69,7 @@ def test_everybody_is_within_epsilon_of_its_best(eps: float, rng) -> None:
 
 def test_more_shares_than_there_were_places_for(rng, monkeypatch: pytest.MonkeyPatch) -> None:
     # Every row wants the same few columns, and takes crumbs of them.
-    monkeypatch.setattr("driftfit.transport.solvers.shares._PLACES", 0)
+    monkeypatch.setattr("driftfit.transport.solvers.lists._PLACES", 0)
     grown, grow = [], Shares.grow
     monkeypatch.setattr(Shares, "grow", lambda self: grown.append(1) or grow(self))
     n, m = 200, 20
@@ -122,7 +122,7 @@ def test_a_state_without_shares_cannot_bid(rng) -> None:
 @pytest.mark.parametrize("d", [2, 40])
 def test_the_start_is_good_enough_for_few_pivots(d: int, rng, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the simplex has left to do beside a start from nothing."""
-    from driftfit.transport.solvers.network_simplex import TransportTree
+    from driftfit.transport.solvers.simplex import TransportTree
 
     n, m = 700, 560
     problem = Problem.of(rng.standard_normal((n, d)), rng.standard_normal((m, d)) + 0.3)
@@ -144,9 +144,9 @@ def test_the_start_is_good_enough_for_few_pivots(d: int, rng, monkeypatch: pytes
 
 def test_the_coarse_auction_knows_the_weights_of_boxes(rng) -> None:
     """Half of the mass in a tenth of the samples: potentials of boxes that counted samples alike would be far off."""
-    from driftfit.transport.problem.near_table import NearTable
-    from driftfit.transport.problem.squared_distances import SquaredDistances
-    from driftfit.transport.solvers.candidate_lists import TreeCosts
+    from driftfit.transport.costs.near import NearTable
+    from driftfit.transport.costs.squared import SquaredDistances
+    from driftfit.transport.solvers.lists import TreeCosts
 
     n = 2000
     x0, x1 = rng.standard_normal((n, 2)), rng.standard_normal((n, 2)) + 1.0

@@ -9,7 +9,8 @@ import pytest
 
 from driftfit.errors import SolverError
 from driftfit.transport import Exact, Problem, Sinkhorn, Solution, solve
-from driftfit.transport.problem import cost_table, devices
+from driftfit.transport import problem as devices
+from driftfit.transport.costs import table as cost_table
 from driftfit.transport.solvers import sinkhorn
 
 

@@ -8,8 +8,8 @@ import threading
 import numpy as np
 import pytest
 
-from driftfit.transport.kernels import threads
-from driftfit.transport.kernels.threads import in_threads
+from driftfit.transport import arrays as threads
+from driftfit.transport.arrays import in_threads
 
 
 @pytest.fixture(autouse=True)
@@ -73,7 +73,7 @@ def test_a_forked_process_has_workers_of_its_own(monkeypatch: pytest.MonkeyPatch
 
 def test_prices_of_all_pairs_do_not_depend_on_the_cores(rng, monkeypatch: pytest.MonkeyPatch) -> None:
     from driftfit.transport import Problem
-    from driftfit.transport.solvers.pricing import least_pairs, tighten
+    from driftfit.transport.costs.passes import least_pairs, tighten
 
     pytest.importorskip("numba")
     table = Problem.of(rng.standard_normal((700, 60)), rng.standard_normal((600, 60))).table(apart=True)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from driftfit.checks import check_weights
 from driftfit.domains import Domain
 from driftfit.seeds import derive_seed
-from driftfit.transport.kernels.arrays import beside, is_tensor, to_numpy
+from driftfit.transport.arrays import beside, is_tensor, to_numpy
 
 __all__ = ["ClassMoments", "share_better_as_named"]
 

@@ -17,9 +17,9 @@ from driftfit.methods.feature_maps import measured_columns
 from driftfit.seeds import derive_seed
 from driftfit.selection.evidence import Judgement
 from driftfit.selection.runs import Runs
-from driftfit.transport.kernels.arrays import as_double, beside, smallest, to_numpy
-from driftfit.transport.problem.problem import Problem
-from driftfit.transport.problem.reductions import groups
+from driftfit.transport.arrays import as_double, beside, smallest, to_numpy
+from driftfit.transport.problem import Problem
+from driftfit.transport.reductions import groups
 
 __all__ = [
     "NeighbourInformation",

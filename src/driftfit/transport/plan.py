@@ -1,4 +1,4 @@
-"""`Plan`: a sparse coupling of two weighted point clouds, and the `Certificate` that goes with it."""
+"""`Plan`: a sparse coupling of two weighted point clouds, what is proven about it, and samples along it."""
 
 from __future__ import annotations
 
@@ -9,10 +9,48 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from driftfit.checks import check_points, check_position, check_same_features
+from driftfit.domains.samples import Interpolated, is_tensor
 from driftfit.errors import InputError
-from driftfit.transport.problem.distortion import Distortion
 
-__all__ = ["Certificate", "Plan"]
+__all__ = [
+    "Certificate", "Distortion", "Entries", "Plan", "balanced", "interpolate", "large_entries", "monotone_entries",
+    "round_to_marginals",
+]  # fmt: skip
+
+Entries = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
+
+# Entries that together carry less than this mass are not stored.
+_NEGLIGIBLE_MASS = 1e-9
+
+
+@dataclass(frozen=True)
+class Distortion:
+    """Mean squared difference between the distances of two pairs that a plan joins.
+
+    For a plan ``T`` it is the sum of ``(D0[i, j] - D1[k, l])^2 T[i, k] T[j, l]``: the loss of
+    Gromov and Wasserstein. ``D0`` and ``D1`` are squared Euclidean distances, or those that the solver was given.
+
+    Attributes
+    ----------
+    value : float
+        The loss of the plan.
+    lower : float
+        No plan between the two clouds has a smaller loss: this is proven.
+    bound : str
+        Where ``lower`` comes from: ``"moments"`` (second moments and distances from the centre, Delon, Desolneux and
+        Salmona), ``"distances"`` (how all distances are distributed, Memoli's second bound) or ``"none"``.
+    history : tuple of float
+        What was minimised after each exact step, for the start that was best. It never rises.
+    start : str
+        The start that was best.
+    """
+
+    value: float
+    lower: float
+    bound: str
+    history: tuple[float, ...]
+    start: str
 
 
 @dataclass(frozen=True)
@@ -221,3 +259,132 @@ def relative_gap(primal: float, dual: float) -> float:
         return 0.0
     scale = abs(primal) if primal != 0 else abs(dual)
     return (primal - dual) / scale
+
+
+def monotone_entries(weights0: NDArray[np.float64], weights1: NDArray[np.float64]) -> Entries:
+    """Couple two sequences of equal total weight in their given order (north-west corner rule).
+
+    At most ``n + m - 1`` entries. For points sorted on a line this is the optimal
+    plan of every convex cost.
+
+    >>> [part.tolist() for part in monotone_entries(np.array([0.5, 0.5]), np.array([0.25, 0.75]))]
+    [[0, 0, 1], [0, 1, 1], [0.25, 0.25, 0.5]]
+    """
+    ends0, ends1 = np.cumsum(weights0), np.cumsum(weights1)
+    # The shorter of two nearly equal totals is stretched, so that no mass is left over.
+    ends1 *= ends0[-1] / ends1[-1]
+    ends = np.sort(np.concatenate([ends0, ends1]))
+    mass = np.diff(ends, prepend=0.0)
+    # Lengths below the rounding error of the sums are seams between two cells, not cells.
+    cells = mass > 4e-16 * ends0[-1]
+    middle = ends[cells] - mass[cells] / 2
+    rows = np.minimum(np.searchsorted(ends0, middle), len(weights0) - 1)
+    cols = np.minimum(np.searchsorted(ends1, middle), len(weights1) - 1)
+    return rows.astype(np.int64), cols.astype(np.int64), mass[cells]
+
+
+def large_entries(plan: NDArray[np.float64]) -> Entries:
+    """All but a negligible mass of a dense plan.
+
+    >>> [part.tolist() for part in large_entries(np.array([[0.5, 1e-12], [0.0, 0.5]]))]
+    [[0, 1], [0, 1], [0.5, 0.5]]
+    """
+    rows, cols = np.nonzero(plan > _NEGLIGIBLE_MASS / plan.size)
+    return rows, cols, plan[rows, cols]
+
+
+def balanced(
+    rows: NDArray[np.int64],
+    cols: NDArray[np.int64],
+    mass: NDArray[np.float64],
+    weights0: NDArray[np.float64],
+    weights1: NDArray[np.float64],
+    sweeps: int = 50,
+) -> NDArray[np.float64]:
+    """Mass of the same entries, scaled by rows and columns in turn until it has nearly the marginals.
+
+    For the largest entries of a plan, which alone carry too little. Where they admit no plan, some
+    rows are left short.
+
+    >>> rows, cols, mass, half = np.array([0, 1, 1]), np.array([0, 0, 1]), np.full(3, 0.1), np.full(2, 0.5)
+    >>> balanced(rows, cols, mass, half, half).round(1).tolist()
+    [0.5, 0.0, 0.5]
+    """
+    for _ in range(sweeps):
+        for index, weights in ((rows, weights0), (cols, weights1)):
+            total = np.bincount(index, mass, len(weights))
+            mass = mass * np.divide(weights, total, out=np.zeros_like(total), where=total > 0)[index]
+    return mass
+
+
+def round_to_marginals(
+    rows: NDArray[np.int64],
+    cols: NDArray[np.int64],
+    mass: NDArray[np.float64],
+    weights0: NDArray[np.float64],
+    weights1: NDArray[np.float64],
+) -> Entries:
+    """The nearest honest plan: scale down what exceeds its marginal, then place the remainder.
+
+    Scaling rows and columns down leaves a small remainder on both sides, which a
+    monotone coupling of at most ``n + m`` further entries places (Altschuler, Weed
+    and Rigollet 2017 use a dense rank-one term there; this one keeps the plan sparse).
+    """
+    n, m = len(weights0), len(weights1)
+    for index, weights, size in ((rows, weights0, n), (cols, weights1, m)):
+        total = np.bincount(index, mass, size)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            factor = np.where(total > weights, weights / total, 1.0)
+        mass = mass * factor[index]
+    left0 = np.maximum(weights0 - np.bincount(rows, mass, n), 0.0)
+    left1 = np.maximum(weights1 - np.bincount(cols, mass, m), 0.0)
+    if left0.sum() > 1e-15 and left1.sum() > 1e-15:
+        more_rows, more_cols, more_mass = monotone_entries(left0, left1)
+        rows, cols = np.concatenate([rows, more_rows]), np.concatenate([cols, more_cols])
+        mass = np.concatenate([mass, more_mass])
+        rows, cols, mass = _merged(rows, cols, mass, m)
+    positive = mass > 0
+    rows, cols, mass = rows[positive], cols[positive], mass[positive]
+    return rows, cols, mass / mass.sum()
+
+
+def _merged(rows: NDArray[np.int64], cols: NDArray[np.int64], mass: NDArray[np.float64], m: int) -> Entries:
+    keys, place = np.unique(rows * m + cols, return_inverse=True)
+    return keys // m, keys % m, np.asarray(np.bincount(place, mass, len(keys)), dtype=np.float64)
+
+
+def interpolate(x0: Any, x1: Any, plan: Plan, position: float) -> tuple[Any, NDArray[np.float64]]:
+    """The domain at ``position`` between two others: one sample for each entry of the plan.
+
+    Entry ``(i, j)`` of the plan puts a sample at ``(1 - position) * x0[i] + position * x1[j]``
+    with the entry's mass as its weight (the paper's push-forward of the plan).
+
+    Parameters
+    ----------
+    x0, x1 : array-like, sparse or tensors of one device
+        The two clouds the plan was made for.
+    plan : Plan
+    position : float in [0, 1]
+
+    Returns
+    -------
+    samples, mass
+        The samples and their weights, which sum to 1.
+
+    Examples
+    --------
+    >>> from driftfit.transport.solve import transport
+    >>> x0, x1 = [[0.0], [10.0]], [[12.0], [2.0]]
+    >>> samples, mass = interpolate(x0, x1, transport(x0, x1), position=0.5)
+    >>> samples.ravel().tolist(), mass.tolist()
+    ([1.0, 11.0], [0.5, 0.5])
+    """
+    if not (is_tensor(x0) and is_tensor(x1)):
+        x0, x1 = check_points(x0, "x0"), check_points(x1, "x1")
+    check_same_features(x0, x1)
+    if (x0.shape[0], x1.shape[0]) != plan.shape:
+        raise InputError(
+            f"the plan couples {plan.shape[0]} with {plan.shape[1]} samples, got {x0.shape[0]} and {x1.shape[0]}"
+        )
+    t = check_position(position)
+    return Interpolated.of(x0, x1, plan.rows, plan.cols, t).whole(), plan.mass.copy()

@@ -19,10 +19,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from driftfit.errors import InputError
-from driftfit.transport.kernels.arrays import is_tensor
+from driftfit.transport.arrays import is_tensor
+from driftfit.transport.costs.cost import PowerMetric, SquaredEuclidean
 from driftfit.transport.plan import Plan
-from driftfit.transport.problem.costs import PowerMetric, SquaredEuclidean
-from driftfit.transport.problem.problem import Problem, Solution
+from driftfit.transport.problem import Problem, Solution
 from driftfit.transport.solve import solve
 from driftfit.transport.solvers.exact import Exact
 

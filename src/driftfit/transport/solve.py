@@ -1,21 +1,40 @@
-"""`transport`: from two clouds to a certified plan."""
+"""`transport`: from two clouds to a certified plan, by the solver that suits them."""
 
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from driftfit.errors import InputError, SolverError
+from driftfit.transport.certificate import certify
+from driftfit.transport.costs.table import checked
 from driftfit.transport.plan import Plan
-from driftfit.transport.problem.certificate import certify
-from driftfit.transport.problem.cost_table import checked
-from driftfit.transport.problem.devices import placed
-from driftfit.transport.problem.problem import Problem, Solver
-from driftfit.transport.solvers.automatic import choose_solver
+from driftfit.transport.problem import Problem, Solution, Solver, placed, wants_gpu
+from driftfit.transport.solvers.couplings import Sliced
+from driftfit.transport.solvers.exact import SMALL_PAIRS, Exact
+from driftfit.transport.solvers.hierarchical import Hierarchical
 
-__all__ = ["solve", "transport"]
+__all__ = ["Estimate", "choose_solver", "estimate", "optimal_plan", "solve", "transport"]
+
+
+# Exact plans are chosen while they are expected to take less than this.
+_PATIENCE = 600.0
+# Seconds for each pair, measured on two cores; the benchmark shows the figures behind them.
+_AUCTION_PAIR, _SIMPLEX_PAIR, _PRICED_PAIR, _GPU_PAIR = 1.5e-8, 6e-7, 1.5e-7, 2e-9
+# The same for an auction that ends at a gap of some percent, on two cores and on a GPU.
+_ROUGH_PAIR, _GPU_ROUGH_PAIR = 5e-9, 4e-11
+# The gap to be proven where a GPU looks at all pairs in a few seconds, and the time that may take where ties abound.
+_GAP, _GAP_SECONDS = 0.01, 300.0
+# Multiplications per second of a float32 matrix product on two cores, and of a float64 one on a GPU.
+_PROCESSOR_RATE, _GPU_RATE = 1e11, 2.5e13
+# Passes over the costs where they are not kept.
+_PASSES = 6
+# Samples of each cloud up to which all costs are assigned at once on the processor; a GPU would wait for its launches.
+_SMALL = 1_500
 
 
 def transport(
@@ -87,3 +106,122 @@ def solve(problem: Problem, solver: Solver | None = None, *, certified: bool = T
         solver=solver,
         distortion=solution.distortion,
     )
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A solver and what it is expected to take: an order of magnitude, not a promise.
+
+    Attributes
+    ----------
+    solver : Solver
+    seconds : float
+        Time on two cores (or on the GPU that was found), the certificate included.
+    memory : float
+        Bytes beyond the samples themselves.
+    reason : str
+        Why this solver.
+    """
+
+    solver: Solver
+    seconds: float
+    memory: float
+    reason: str
+
+    def __str__(self) -> str:
+        return (
+            f"{type(self.solver).__name__}: about {self.seconds:.2g} s and {self.memory / 2**30:.2g} GiB; {self.reason}"
+        )
+
+
+def choose_solver(problem: Problem) -> Solver:
+    """Exact while that takes minutes at most, an approximation in linear memory beyond.
+
+    >>> import numpy as np
+    >>> choose_solver(Problem.of(np.zeros((5, 2)), np.ones((7, 2))))
+    Exact(max_iterations=1000000000, memory=2147483648.0, device='auto')
+    """
+    return estimate(problem).solver
+
+
+def estimate(problem: Problem, solver: Solver | None = None) -> Estimate:
+    """What transport will take, before it starts; without a solver, the one that would be chosen.
+
+    >>> import numpy as np
+    >>> print(estimate(Problem.of(np.zeros((1000, 2)), np.ones((1000, 2)))))
+    Exact: about 0.015 s and 0.0045 GiB; equal sizes and uniform weights: an assignment problem
+    """
+    if isinstance(solver, Hierarchical):
+        return _hierarchical(problem, solver, "as asked")
+    if isinstance(solver, Sliced):
+        return _sliced(problem, solver, "as asked")
+    exact = _exact(problem, solver if isinstance(solver, Exact) else Exact())
+    if solver is not None:
+        return Estimate(solver, exact.seconds, exact.memory, exact.reason if isinstance(solver, Exact) else "as asked")
+    if exact.seconds <= _PATIENCE:
+        return exact
+    late = f"an exact plan would take about {exact.seconds:.2g} s"
+    if problem.squared:
+        quick = problem.uniform and (problem.on_device or wants_gpu(problem))
+        return _hierarchical(problem, Hierarchical(gap=_GAP, seconds=_GAP_SECONDS) if quick else Hierarchical(), late)
+    return _sliced(problem, Sliced(), late)
+
+
+def _exact(problem: Problem, solver: Exact) -> Estimate:
+    n, m = problem.shape
+    pairs, work = float(n) * m, float(n) * m * problem.x0.shape[1]
+    lists = 800.0 * n
+    if problem.on_device or (solver.device == "auto" and wants_gpu(problem)):
+        return Estimate(solver, pairs * _GPU_PAIR + 2 * work / _GPU_RATE + 0.5, 14.0 * pairs, "a GPU is at hand")
+    if problem.uniform:
+        kept = 4.0 * pairs <= solver.memory
+        passes = 1 if kept else _PASSES
+        seconds = pairs * _AUCTION_PAIR + (passes + 2) * work / _PROCESSOR_RATE
+        memory = lists + (4.0 * pairs if kept else 64 * 2.0**20)
+        reason = "equal sizes and uniform weights: an assignment problem"
+        return Estimate(solver, seconds, memory if kept else memory + lists, reason)
+    if pairs <= SMALL_PAIRS:
+        return Estimate(solver, pairs * _SIMPLEX_PAIR, 40.0 * pairs, "small enough for the simplex on all pairs")
+    kept = 8.0 * pairs <= solver.memory
+    seconds = pairs * _PRICED_PAIR + (4 if kept else 12) * work / _PROCESSOR_RATE
+    return Estimate(solver, seconds, lists + (8.0 * pairs if kept else 2.0**28), "candidate pairs with pricing")
+
+
+def _hierarchical(problem: Problem, solver: Hierarchical, reason: str) -> Estimate:
+    n = max(problem.shape)
+    if problem.uniform and (solver.gap is not None or solver.seconds is not None):
+        return _refined(problem, solver, reason)
+    per_pass = n * min(solver.block, n) * (_AUCTION_PAIR + problem.x0.shape[1] / _PROCESSOR_RATE)
+    return Estimate(solver, (1 + solver.passes) * per_pass * 1.5, 400.0 * n + 32.0 * solver.block**2, reason)
+
+
+def _refined(problem: Problem, solver: Hierarchical, reason: str) -> Estimate:
+    """All pairs are looked at some times, and once more for the certificate."""
+    n, m = problem.shape
+    pairs, work = float(n) * m, float(n) * m * problem.x0.shape[1]
+    if problem.on_device or (solver.device != "cpu" and wants_gpu(problem)):
+        seconds, proof, memory = pairs * _GPU_ROUGH_PAIR + 0.5, 2 * work / _GPU_RATE, 600.0 * n + 2.0**32
+    else:
+        seconds, memory = pairs * _ROUGH_PAIR + _PASSES * work / _PROCESSOR_RATE, 1000.0 * n + 2.0**31
+        proof = 2 * work / _PROCESSOR_RATE
+    limit = seconds if solver.seconds is None else solver.seconds
+    return Estimate(solver, min(seconds, limit) + proof, memory, reason)
+
+
+def _sliced(problem: Problem, solver: Sliced, reason: str) -> Estimate:
+    n = sum(problem.shape)
+    seconds = solver.n_directions * n * (3e-7 + 4e-9 * problem.x0.shape[1])
+    return Estimate(solver, seconds, 200.0 * n, reason)
+
+
+def optimal_plan(problem: Problem) -> Solution:
+    """The optimal plan, with a potential only where the solver that suits the problem gives one.
+
+    >>> optimal_plan(Problem.of([[0.0], [1.0]], [[1.5], [0.5]])).cols.tolist()
+    [1, 0]
+    """
+    n = problem.shape[0]
+    if not problem.uniform or n > _SMALL:
+        return choose_solver(problem).solve(problem)
+    rows, cols = linear_sum_assignment(problem.cost_matrix())
+    return Solution(rows.astype(np.int64), cols.astype(np.int64), np.full(n, 1.0 / n))

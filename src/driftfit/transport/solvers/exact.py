@@ -12,24 +12,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftfit.errors import InputError
-from driftfit.transport.kernels import has_numba
-from driftfit.transport.kernels.arrays import vector
-from driftfit.transport.problem.cost_table import CostTable, HeldTable, mean_cost
-from driftfit.transport.problem.devices import bytes_on_device, fits_on_device, room_on_device
-from driftfit.transport.problem.float32_products import ProductTable
-from driftfit.transport.problem.near_table import NearTable
-from driftfit.transport.problem.problem import Problem, Solution
-from driftfit.transport.problem.reductions import among_carriers, collapse
-from driftfit.transport.problem.squared_distances import SquaredDistances
-from driftfit.transport.solvers.annealing import annealed_potentials, annealing
-from driftfit.transport.solvers.auction import AuctionState, TiesError, assign, auction
-from driftfit.transport.solvers.candidate_lists import BlockCosts, CostProvider, StoredCosts, TreeCosts
-from driftfit.transport.solvers.column_generation import CANDIDATES, Master, price_out, whole_units
-from driftfit.transport.solvers.linear_programme import LinearProgramme
-from driftfit.transport.solvers.matching import Matching
-from driftfit.transport.solvers.network_simplex import TransportTree
-from driftfit.transport.solvers.on_a_line import positions_on_a_line, second_potential_on_a_line
-from driftfit.transport.solvers.refined_costs import PrecisionError, product_provider, refine
+from driftfit.transport.arrays import has_numba, vector
+from driftfit.transport.costs.near import NearTable
+from driftfit.transport.costs.products import ProductTable
+from driftfit.transport.costs.squared import SquaredDistances
+from driftfit.transport.costs.table import CostTable, HeldTable, mean_cost
+from driftfit.transport.problem import Problem, Solution, bytes_on_device, fits_on_device, room_on_device
+from driftfit.transport.reductions import among_carriers, collapse, positions_on_a_line, second_potential_on_a_line
+from driftfit.transport.solvers.auction import (
+    AuctionState,
+    PrecisionError,
+    TiesError,
+    assign,
+    auction,
+    product_provider,
+    refine,
+)
+from driftfit.transport.solvers.lists import BlockCosts, CostProvider, StoredCosts, TreeCosts
+from driftfit.transport.solvers.masters import LinearProgramme, Matching
+from driftfit.transport.solvers.pricing import CANDIDATES, Master, price_out, whole_units
+from driftfit.transport.solvers.simplex import TransportTree
+from driftfit.transport.solvers.sinkhorn import annealed_potentials, annealing
 
 __all__ = ["SMALL_PAIRS", "Exact"]
 

@@ -15,15 +15,13 @@ from numpy.typing import NDArray
 from driftfit.errors import InputError, SolverError
 from driftfit.parallel import Batch, Engine
 from driftfit.seeds import derive_seed
-from driftfit.transport.kernels import has_numba
-from driftfit.transport.kernels.threads import serial, worker_count
-from driftfit.transport.problem.float32_products import Products
-from driftfit.transport.problem.problem import Problem, Solution
-from driftfit.transport.problem.squared_distances import SquaredDistances
-from driftfit.transport.solvers.auction import TiesError, assign
+from driftfit.transport.arrays import has_numba, serial, worker_count
+from driftfit.transport.costs.products import Products
+from driftfit.transport.costs.squared import SquaredDistances
+from driftfit.transport.problem import Problem, Solution
+from driftfit.transport.solvers.anytime import bidding_for, refine
+from driftfit.transport.solvers.auction import TiesError, assign, product_provider
 from driftfit.transport.solvers.exact import Exact
-from driftfit.transport.solvers.refined_costs import product_provider
-from driftfit.transport.solvers.refinement import bidding_for, refine
 
 __all__ = ["Hierarchical"]
 

@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from driftfit.errors import InputError, SolverError
 from driftfit.seeds import derive_seed
-from driftfit.transport.problem.costs import SquaredEuclidean
-from driftfit.transport.problem.problem import Problem, Solution
-from driftfit.transport.problem.reductions import among_carriers
-from driftfit.transport.problem.squared_distances import square_norms
-from driftfit.transport.solvers.entries import large_entries, round_to_marginals
+from driftfit.transport.costs.cost import SquaredEuclidean
+from driftfit.transport.costs.squared import square_norms
+from driftfit.transport.plan import large_entries, round_to_marginals
+from driftfit.transport.problem import Problem, Solution
+from driftfit.transport.reductions import among_carriers
 
 __all__ = ["LowRank"]
 

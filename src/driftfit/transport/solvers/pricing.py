@@ -1,190 +1,201 @@
-"""Passes over all pairs: feasible potentials, and the pairs of least reduced cost of each row and column."""
+"""Exact transport on a few candidate pairs: solve on them, price all pairs, add those that still pay, repeat.
+
+One loop for the processor and the GPU, for assignments and for any sizes and weights. What
+solves on the candidates is a `Master`; it keeps what it knows while pairs are added.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from math import gcd
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from driftfit.transport.kernels import has_numba
-from driftfit.transport.kernels.arrays import beside, concatenated, least, smallest, taken, to_numpy, vector
-from driftfit.transport.kernels.threads import THREADED, in_threads, worker_count
-from driftfit.transport.problem.cost_table import CostTable, table_parts
-from driftfit.transport.problem.float32_products import ProductTable
-from driftfit.transport.problem.near_table import NearTable, SampleTree
+from driftfit.errors import SolverError
+from driftfit.transport.arrays import beside
+from driftfit.transport.costs.near import NearTable
+from driftfit.transport.costs.passes import distinct, least_pairs, tighten
+from driftfit.transport.costs.products import ProductTable, suspects
+from driftfit.transport.costs.table import CostTable
+from driftfit.transport.plan import monotone_entries
+from driftfit.transport.problem import equal_weights
 
-__all__ = ["distinct", "least_pairs", "tighten"]
+__all__ = ["CANDIDATES", "Master", "price_out", "whole_units"]
 
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
+Progress = Callable[[str, float], None]
+
+# Candidate pairs for each row and column at first, and added in each round of pricing.
+CANDIDATES, _MORE_CANDIDATES = 6, 4
+_MOST_CANDIDATES, _MOST_ROUNDS = 64, 100
+# Rounds of pricing by trees before a pass over all pairs.
+_TREE_ROUNDS = 4
+# Reduced costs above this share of the largest cost, with the sign turned, are rounding.
+_TOLERANCE = 1e-13
 
 
-def tighten(table: CostTable, v: Any) -> tuple[Any, Any]:
-    """Feasible potentials from the second one: two exact c-transforms."""
-    if isinstance(table, NearTable) and table.pays:
-        u = _least(table.columns, table.first, v)
-        v = _least(table.rows, table.second, u)
-        return _least(table.columns, table.first, v), v
-    if has_numba() and isinstance(table.home, np.ndarray):
-        return _compiled_transforms(table, v)
-    columns = []
-    for part in table_parts(table):
-        reduced = table.reduced(part, v=v)
-        columns.append((v + least(reduced - least(reduced, 1)[:, None], 0))[None])
-    v = least(concatenated(columns), 0)
-    return concatenated([least(table.reduced(part, v=v), 1) for part in table_parts(table)]), v
+class Master(Protocol):
+    """A transport problem on candidate pairs."""
+
+    @property
+    def scale(self) -> float:
+        """The size of its costs."""
+
+    @property
+    def potentials(self) -> tuple[Float, Float]: ...
+
+    def add(self, rows: Index, cols: Index, costs: Float) -> None: ...
+
+    def begin(self, u: Any, v: Any) -> None:
+        """Start from these potentials."""
+
+    def improve(self) -> Any:
+        """Solve on the pairs there are."""
+
+    def sweep(self, table: CostTable) -> bool:
+        """Solve over all pairs of the table, where it can and they are at hand; whether it did."""
+
+    def sharpen(self, u: Float, v: Float) -> bool:
+        """Look at costs less these potentials where rounding hides the small ones; whether that may help."""
+
+    def entries(self) -> tuple[Index, Index, Float]: ...
 
 
-def _least(tree: SampleTree, queries: Float, potential: Float) -> Float:
-    """The c-transform of a potential of the tree's samples."""
-    return tree.nearest(queries, -potential, 1)[2]
+def price_out(
+    table: CostTable,
+    weights: tuple[Float, Float],
+    v: Any,
+    master: Master,
+    *,
+    candidates: int = CANDIDATES,
+    progress: Progress | None = None,
+) -> tuple[Index, Index, Float, Float]:
+    """Rows, columns and mass of an optimal plan, and its first potential.
 
+    Parameters
+    ----------
+    table : CostTable
+    weights : two float arrays
+        All positive, of one sum.
+    v : array or tensor
+        Approximate potential of the second cloud, where the table's blocks live.
+    master : Master
+        Solves on the candidates.
+    candidates : int
+        Pairs for each row and column to begin with; as many as there are samples for all pairs.
+    progress : callable, optional
 
-def _compiled_transforms(table: CostTable, v: Float) -> tuple[Float, Float]:
-    """The same, reading every cost twice."""
-    from driftfit.transport.kernels.listing_loops import transform_rows  # numba is slow to import
-
-    n, m = table.shape
-    raw, factor, (terms0, terms1) = _raw(table)
-    v = v - terms1
-    u, second = np.empty(n), np.full(m, np.inf)
-    for part in table_parts(table):
-        block = raw(part)
-
-        def transform(piece: slice, block: Any = block, into: Float = u[part]) -> Float:
-            columns = np.full(m, np.inf)
-            transform_rows(block[piece], factor, v, into[piece], columns)
-            return columns
-
-        second = np.minimum.reduce([second, *in_threads(transform, len(block), small=block.size < THREADED)])
-    for part in table_parts(table):
-        block = raw(part)
-
-        def again(piece: slice, block: Any = block, into: Float = u[part]) -> None:
-            transform_rows(block[piece], factor, second, into[piece], np.empty(0))
-
-        in_threads(again, len(block), small=block.size < THREADED)
-    return u + terms0, second + terms1
-
-
-def least_pairs(table: CostTable, u: Any, v: Any, count: int, limit: float | None = None) -> tuple[Index, Float]:
-    """Numbers ``row * m + column`` of the least reduced costs, and the least of each row.
-
-    The ``count`` least of each row and of each column, those below ``limit`` alone where it is given.
-
+    Examples
+    --------
     >>> from driftfit.transport.problem import Problem
-    >>> table = Problem.of([[0.0], [1.0]], [[1.5], [0.5]]).table()
-    >>> [part.tolist() for part in least_pairs(table, np.zeros(2), np.zeros(2), 1)]
-    [[1, 2], [0.25, 0.25]]
+    >>> from driftfit.transport.solvers.masters import LinearProgramme
+    >>> problem, half = Problem.of([[0.0], [1.0]], [[1.5], [0.5]]), np.full(2, 0.5)
+    >>> found = price_out(problem.table(), (half, half), np.zeros(2), LinearProgramme(half, half))
+    >>> found[1].tolist()
+    [1, 0]
     """
-    if isinstance(table, NearTable) and table.pays:
-        return _by_trees(table, u, v, count, limit)
-    if has_numba() and isinstance(table.home, np.ndarray):
-        return _compiled_pass(table, u, v, count, limit)
-    found, lowest = [], []
-    best = _Columns(table, min(count, table.shape[0]))
-    for part in table_parts(table):
-        reduced = table.reduced(part, u[part], v)
-        lowest.append(to_numpy(least(reduced, 1)))
-        rows, columns = np.arange(part.start, part.stop), slice(None)
-        if limit is not None:
-            if lowest[-1].min() >= limit:
-                continue
-            # Hardly a row or column has a pair to add in the end: only those are ranked.
-            columns = beside(reduced, np.flatnonzero(to_numpy(least(reduced, 0)) < limit))
-        best.update(reduced, part.start, columns)
-        if limit is not None:
-            paying = np.flatnonzero(lowest[-1] < limit)
-            rows, reduced = rows[paying], reduced[beside(reduced, paying)]
-        place, values = (to_numpy(x) for x in smallest(reduced, count, 1))
-        found.append((rows[:, None] * table.shape[1] + place)[values < (np.inf if limit is None else limit)])
-    found.append(best.numbers(limit))
-    return distinct(found), np.concatenate(lowest)
+    m = table.shape[1]
+    edges, more = _begin(table, weights, v, master, candidates), _MORE_CANDIDATES
+    for number in range(_MOST_ROUNDS):
+        master.improve()
+        u, v = master.potentials
+        table, new, slack = _paying(table, u, v, more, -_TOLERANCE * master.scale, edges)
+        if progress is not None:
+            progress("pricing", 1.0 if len(new) == 0 else 1.0 - 1.0 / (number + 2))
+        if len(new) == 0:
+            # The master leaves reduced costs that are negative by a rounding, or loose: make them tight.
+            u = u + slack
+            plan = master.entries()
+            if _closed(table, plan, weights, u, v) or not master.sharpen(u, v):
+                return *plan, u
+            continue
+        if len(new) > sum(table.shape):
+            # The first potentials were poor: over all pairs at once, or more of them and fewer rounds. Trees find the
+            # pairs that pay so quickly that more rounds are better.
+            if number >= (_TREE_ROUNDS if isinstance(table, NearTable) and table.pays else 1):
+                table = table.precise() if isinstance(table, ProductTable) else table
+                if master.sweep(table):
+                    continue
+            more = min(2 * more, _MOST_CANDIDATES)
+        edges = np.sort(np.concatenate([edges, new]), kind="stable")
+        master.add(new // m, new % m, table.pairs(new // m, new % m))
+    raise SolverError(f"pricing did not end in {_MOST_ROUNDS} rounds; use Sinkhorn() for a plan with a proven gap")
 
 
-def _by_trees(table: NearTable, u: Float, v: Float, count: int, limit: float | None) -> tuple[Index, Float]:
-    """The same from trees of both clouds, without a look at most pairs."""
+def _begin(table: CostTable, weights: tuple[Float, Float], v: Any, master: Master, candidates: int) -> Index:
+    """Give the master its first pairs, those of least reduced cost; their numbers."""
     n, m = table.shape
-    below = np.inf if limit is None else limit
-    in_row, costs, _ = table.columns.nearest(table.first, -v, count)
-    by_rows = costs - v[in_row] - u[:, None]
-    in_column, costs, _ = table.rows.nearest(table.second, -u, count)
-    by_columns = costs - u[in_column] - v[:, None]
-    pairs = [
-        (np.arange(n)[:, None] * m + in_row)[by_rows < below],
-        (in_column * m + np.arange(m)[:, None])[by_columns < below],
-    ]
-    return distinct(pairs), by_rows.min(axis=1)
+    u, v = tighten(table, v)
+    if candidates >= max(n, m):
+        edges = np.arange(n * m)
+    else:
+        # Pairs of some plan at all, so that the candidates admit one.
+        rows, cols, _ = monotone_entries(*weights)
+        edges = distinct([least_pairs(table, u, v, candidates)[0], rows * m + cols])
+    rows, cols = np.divmod(edges, m)
+    costs = table.pairs(rows, cols)
+    master.add(rows, cols, costs)
+    master.begin(u, v)
+    return edges
 
 
-def _compiled_pass(table: CostTable, u: Float, v: Float, count: int, limit: float | None) -> tuple[Index, Float]:
-    """The same in one pass that reads every cost once and ranks nothing that is not among the least."""
-    from driftfit.transport.kernels.pricing_loops import price_rows  # numba is slow to import
+def _paying(
+    table: CostTable, u: Float, v: Float, count: int, limit: float, edges: Index
+) -> tuple[CostTable, Index, Float]:
+    """Pairs to add, those below the limit, and the least reduced cost of each row; the table that could tell.
 
-    n, m = table.shape
-    below = np.inf if limit is None else limit
-    lowest = np.empty(n)
-    in_row, row_best = _nothing_yet(n, min(count, m))
-    # Each core has columns of its own.
-    spare = [_nothing_yet(m, min(count, n)) for _ in range(worker_count())]
-    raw, factor, (terms0, terms1) = _raw(table)
-    u, v = u - terms0, v - terms1
-    for part in table_parts(table):
-        block = raw(part)
-
-        def price(piece: slice, block: Any = block, first: int = part.start) -> None:
-            columns = spare.pop()
-            price_rows(block[piece], factor, u, v, first + piece.start, below, lowest, in_row, row_best, *columns)
-            spare.append(columns)
-
-        in_threads(price, len(block), small=block.size < THREADED)
-    in_column, column_best = (np.concatenate([columns[k] for columns in spare], axis=1) for k in range(2))
-    if len(spare) > 1 and limit is None:
-        place, column_best = smallest(column_best, min(count, n), 1)
-        in_column = taken(in_column, place, 1)
-    by_rows = (np.arange(n)[:, None] * m + in_row)[row_best < below]
-    by_columns = (in_column * m + np.arange(m)[:, None])[column_best < below]
-    return distinct([by_rows, by_columns]), lowest
+    A float32 product only suggests pairs: each is computed, and where none of them pays, all that it leaves undecided.
+    """
+    if not isinstance(table, ProductTable):
+        found, lowest = least_pairs(table, beside(table.home, u), beside(table.home, v), count, limit)
+        return table, _not_among(found, edges), lowest
+    suggested = np.divmod(least_pairs(table, u, v, count, limit)[0], table.shape[1])
+    new, lowest = _computed(table, u, v, suggested, limit, edges)
+    if len(new):
+        return table, new, lowest
+    undecided = suspects(table.products, u, v)
+    if undecided is None:
+        return _paying(table.precise(), u, v, count, limit, edges)
+    return table, *_computed(table, u, v, undecided, limit, edges)
 
 
-def _nothing_yet(size: int, count: int) -> tuple[Index, Float]:
-    """Places and values of the least, before any is seen."""
-    return np.zeros((size, count), np.int64), np.full((size, count), np.inf)
+def _computed(
+    table: CostTable, u: Float, v: Float, pairs: tuple[Index, Index], limit: float, edges: Index
+) -> tuple[Index, Float]:
+    """Those of some pairs that are below the limit and no edges yet; the least reduced cost of each row among all."""
+    rows, cols = pairs
+    reduced, lowest = table.pairs(rows, cols) - u[rows] - v[cols], np.zeros(table.shape[0])
+    np.minimum.at(lowest, rows, reduced)
+    return _not_among((rows * table.shape[1] + cols)[reduced < limit], edges), lowest
 
 
-def _raw(table: CostTable) -> tuple[Callable[[slice], Any], float, tuple[Any, Any]]:
-    """Blocks for the compiled loops: a cost is the factor times an entry, a term for its row and one for its column."""
-    if isinstance(table, ProductTable):
-        products = table.products
-        return products.block, products.factor, (products.row_term, products.column_term)
-    return table.block, 1.0, (0.0, 0.0)
+def _closed(
+    table: CostTable, plan: tuple[Index, Index, Float], weights: tuple[Float, Float], u: Float, v: Float
+) -> bool:
+    """Whether plan and potentials agree as far as sums of this size can."""
+    primal = float(plan[2] @ table.pairs(plan[0], plan[1]))
+    terms0, terms1 = weights[0] * u, weights[1] * v
+    gap = primal - terms0.sum() - terms1.sum()
+    return bool(gap <= 1e-10 * abs(primal) or gap <= 1e-15 * (np.abs(terms0).sum() + np.abs(terms1).sum()))
 
 
-def distinct(parts: list[Index]) -> Index:
-    """All numbers, each once, in order; sorting is quicker here than the hashing of `np.unique`."""
-    numbers = np.sort(np.concatenate(parts))
-    return np.asarray(numbers[np.append(True, numbers[1:] != numbers[:-1])] if len(numbers) else numbers)
+def whole_units(weights0: Float, weights1: Float) -> tuple[Float, Float]:
+    """The weights; where each side's are equal, as whole numbers, which are exchanged without rounding.
+
+    >>> [side.tolist() for side in whole_units(np.full(2, 0.5), np.full(4, 0.25))]
+    [[2.0, 2.0], [1.0, 1.0, 1.0, 1.0]]
+    """
+    n, m = len(weights0), len(weights1)
+    if equal_weights(weights0) and equal_weights(weights1):
+        common = gcd(n, m)
+        return np.full(n, m / common), np.full(m, n / common)
+    return weights0, weights1
 
 
-class _Columns:
-    """Of each column, the rows of least reduced cost in all blocks so far."""
-
-    def __init__(self, table: CostTable, count: int) -> None:
-        shape = (count, table.shape[1])
-        self.value = vector(table.home, shape, np.inf)
-        self.row = vector(table.home, shape, 0, whole=True)
-
-    def update(self, reduced: Any, first: int, columns: Any) -> None:
-        place, values = smallest(reduced[:, columns], len(self.value), 0)
-        values = concatenated([self.value[:, columns], values])
-        rows = concatenated([self.row[:, columns], place + first])
-        top, least_values = smallest(values, len(self.value), 0)
-        self.value[:, columns] = least_values
-        self.row[:, columns] = taken(rows, top, 0)
-
-    def numbers(self, limit: float | None) -> Index:
-        value, row = to_numpy(self.value), to_numpy(self.row)
-        pairs = row * value.shape[1] + np.arange(value.shape[1])
-        return np.asarray(pairs[value < (np.inf if limit is None else limit)])
+def _not_among(numbers: Index, others: Index) -> Index:
+    """Those of some numbers that are not in another ordered list."""
+    place = np.minimum(np.searchsorted(others, numbers), len(others) - 1)
+    return np.asarray(numbers[others[place] != numbers])

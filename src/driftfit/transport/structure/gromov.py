@@ -24,17 +24,15 @@ from numpy.typing import NDArray
 from driftfit.checks import check_fraction
 from driftfit.errors import InputError
 from driftfit.seeds import derive_seed
-from driftfit.transport.kernels.arrays import beside, is_tensor, to_numpy
-from driftfit.transport.problem.cost_table import HeldTable, table_parts
-from driftfit.transport.problem.devices import fits_on_device, placed
-from driftfit.transport.problem.distortion import Distortion
-from driftfit.transport.problem.problem import Problem, Solution
-from driftfit.transport.problem.reductions import among_carriers, collapse
-from driftfit.transport.solvers.annealing import column_potential, row_shares
+from driftfit.transport.arrays import beside, is_tensor, to_numpy
+from driftfit.transport.costs.table import HeldTable, table_parts
+from driftfit.transport.plan import Distortion
+from driftfit.transport.problem import Problem, Solution, fits_on_device, placed
+from driftfit.transport.reductions import among_carriers, collapse
+from driftfit.transport.solve import optimal_plan
 from driftfit.transport.solvers.exact import SMALL_PAIRS
-from driftfit.transport.structure.distance_bound import distance_bound
-from driftfit.transport.structure.inner import Clouds
-from driftfit.transport.structure.steps import optimal_plan
+from driftfit.transport.solvers.sinkhorn import column_potential, row_shares
+from driftfit.transport.structure.inner import Clouds, distance_bound
 
 __all__ = ["FusedGromovWasserstein", "GromovWasserstein"]
 

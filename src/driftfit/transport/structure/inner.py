@@ -15,19 +15,28 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from driftfit.transport.kernels.arrays import as_double, beside, concatenated, is_tensor, to_numpy, vector
-from driftfit.transport.problem.costs import SquaredEuclidean
-from driftfit.transport.problem.problem import Problem, equal_weights
-from driftfit.transport.solvers.entries import monotone_entries
+from driftfit.errors import InputError
+from driftfit.transport.arrays import as_double, beside, concatenated, is_tensor, to_numpy, vector
+from driftfit.transport.costs.cost import SquaredEuclidean
+from driftfit.transport.costs.table import row_parts
+from driftfit.transport.plan import monotone_entries
+from driftfit.transport.problem import Problem, equal_weights
 
-__all__ = ["Cloud", "Clouds", "principal"]
+__all__ = ["Cloud", "Clouds", "distance_bound", "embed_distances", "principal"]
 
 Float = NDArray[np.float64]
 
 # Sums of this module are right to this share of their largest term, with much to spare.
 _ROUNDING = 1e-11
+# Distances are counted in so many bins; what lies in one bin or the next may be equal, so rounding cannot fool it.
+_BINS = 20_000
+# Multiplications beyond which all distances are too many to look at, and the bound is 0.
+_MOST_WORK = 1e13
+_BLOCK = 2**22
+# Negative eigenvalues up to this share of the largest one are rounding.
+_NOT_NEGATIVE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,3 +254,82 @@ def _largest_mean_product(r0: Float, w0: Float, r1: Float, w1: Float) -> float:
     order0, order1 = np.argsort(r0), np.argsort(r1)
     rows, cols, mass = monotone_entries(w0[order0], w1[order1])
     return float(mass @ (r0[order0][rows] * r1[order1][cols]))
+
+
+def distance_bound(first: Cloud, second: Cloud) -> float:
+    """A lower bound on the mean squared difference of distances that any plan joins, from all distances; 0 if too many.
+
+    Any plan couples the pairs of one cloud with the pairs of the other, so the cheapest coupling of the two lists of
+    distances, which joins them in order, is no dearer.
+    """
+    work = sum(float(cloud.x.shape[0]) ** 2 * cloud.x.shape[1] for cloud in (first, second))
+    # A squared distance is at most twice the sum of two squared lengths.
+    largest = 4.0 * max(float(cloud.radii.max()) for cloud in (first, second))
+    if work > _MOST_WORK or largest == 0.0:
+        return 0.0
+    counts = [_counts(cloud, largest / _BINS) for cloud in (first, second)]
+    rows, cols, mass = monotone_entries(*counts)
+    gaps = np.maximum(np.abs(rows - cols) - 2.0, 0.0) * (largest / _BINS)
+    return float(mass @ gaps**2)
+
+
+def _counts(cloud: Cloud, width: float) -> NDArray[np.float64]:
+    """Weight of the pairs in each bin of distances."""
+    total = np.zeros(_BINS + 1)
+    n = cloud.x.shape[0]
+    for part in row_parts((n, n), _BLOCK):
+        distances: Any = cloud.radii[part, None] + cloud.radii[None] - 2.0 * (cloud.x[part] @ cloud.x.T)
+        bins = (distances.clip(min=0.0) / width).reshape(-1)
+        weights = (cloud.weights[part, None] * cloud.weights[None]).reshape(-1)
+        if isinstance(bins, np.ndarray):
+            total += np.bincount(bins.astype(np.int64), weights, _BINS + 1)
+        else:
+            total += to_numpy(bins.long().bincount(weights, _BINS + 1))
+    return total
+
+
+def embed_distances(distances: ArrayLike, *, dimensions: int | None = None) -> Float:
+    """Points whose *squared* distances are the numbers of a matrix.
+
+    Euclidean and city-block distances, and their roots, are of this kind (Schoenberg), as squared Euclidean ones
+    are; others are refused. One point has a coordinate for each other one, at most.
+
+    Parameters
+    ----------
+    distances : array of shape (n, n)
+        Symmetric, zero on the diagonal.
+    dimensions : int, optional
+        Pad with zeros to so many coordinates, so that clouds of different sizes can be coupled.
+
+    Examples
+    --------
+    >>> points = embed_distances([[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]])
+    >>> ((points[0] - points[2]) ** 2).sum().round(12).item()
+    2.0
+    """
+    given = np.asarray(distances, dtype=np.float64)
+    _check(given)
+    centred = given - given.mean(axis=0) - given.mean(axis=1)[:, None] + given.mean()
+    values, vectors = np.linalg.eigh(-0.5 * centred)
+    largest = float(abs(values).max(initial=0.0))
+    if values.min(initial=0.0) < -_NOT_NEGATIVE * max(largest, np.finfo(float).tiny):
+        raise InputError(
+            f"these distances are not squared distances between points (an eigenvalue is {values.min():.3g}, the "
+            f"largest {largest:.3g}); take Euclidean, city-block or squared Euclidean distances"
+        )
+    points: Float = np.ascontiguousarray((vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1])
+    if dimensions is None:
+        return points
+    if dimensions < len(points):
+        raise InputError(f"dimensions must be at least the number of points, {len(points)}, got {dimensions!r}")
+    return np.pad(points, ((0, 0), (0, dimensions - len(points))))
+
+
+def _check(given: Any) -> None:
+    if given.ndim != 2 or given.shape[0] != given.shape[1] or given.shape[0] == 0:
+        raise InputError(f"distances must be a square matrix, got shape {given.shape}")
+    if not np.isfinite(given).all():
+        raise InputError("distances hold NaN or infinity; every pair needs a finite distance")
+    size = float(np.abs(given).max())
+    if np.abs(given - given.T).max() > 1e-9 * size or np.abs(np.diag(given)).max() > 1e-9 * size:
+        raise InputError("distances must be symmetric and zero on the diagonal; symmetrise them as (D + D.T) / 2")

@@ -12,8 +12,8 @@ from scipy import stats
 from driftfit.checks import check_points, check_weights
 from driftfit.errors import InputError
 from driftfit.seeds import derive_seed
-from driftfit.transport.kernels.arrays import beside, is_tensor
-from driftfit.transport.problem.problem import Problem, Solver
+from driftfit.transport.arrays import beside, is_tensor
+from driftfit.transport.problem import Problem, Solver
 from driftfit.transport.structure.gromov import GromovWasserstein
 
 __all__ = ["Isometry", "isometry"]

@@ -1,0 +1,351 @@
+"""`Problem`: two weighted clouds and a cost, and where it is solved. `Solution`: what a solver hands back."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from math import inf
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from driftfit.checks import check_points, check_same_features, check_weights
+from driftfit.errors import InputError
+from driftfit.transport.arrays import beside, has_numba, is_tensor, to_numpy
+from driftfit.transport.costs.cost import Cost, Precomputed, SquaredEuclidean, as_cost, degree_of, table_of
+from driftfit.transport.costs.products import Products
+from driftfit.transport.costs.squared import MovedTable, SquaredDistances
+from driftfit.transport.costs.table import CostTable, HeldTable, table_parts
+from driftfit.transport.plan import Distortion
+
+__all__ = [
+    "Problem", "Solution", "Solver", "bytes_on_device", "equal_weights", "fits_on_device", "gpu_available", "placed",
+    "room_on_device", "wants_gpu",
+]  # fmt: skip
+
+
+# Samples whose spread has an exponent beyond these are scaled: squares and their sums stay in the range of float64.
+_SAFE_EXPONENT = 300
+# Multiplications from which moving the samples to a GPU pays for starting torch there.
+_GPU_WORK = 2e10
+# Share of a GPU's free memory that may be filled; 8 bytes for a cost, 4 for its kernel.
+_MEMORY_SHARE = 0.7
+_BYTES_PER_PAIR = 12
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """A transport problem with its input already checked.
+
+    Attributes
+    ----------
+    x0, x1 : arrays (or CSR, or tensors) of shape (n, d) and (m, d)
+    weights0, weights1 : float arrays that sum to 1
+    cost : Cost
+    uniform : bool
+        Whether both clouds have the same size and equal weights: an assignment problem.
+    exponent : int
+        The samples are those given times ``2 ** -exponent``; 0 unless their squares would leave
+        the range of float64. All costs of the problem are those of its samples; `unit` is what they count.
+    """
+
+    x0: Any
+    x1: Any
+    weights0: NDArray[np.float64]
+    weights1: NDArray[np.float64]
+    cost: Cost
+    uniform: bool
+    exponent: int = 0
+    _tables: dict[bool, CostTable] = field(default_factory=dict, init=False, repr=False)
+    _products: list[Products] = field(default_factory=list, init=False, repr=False)
+    _held: list[tuple[HeldTable, int]] = field(default_factory=list, init=False, repr=False)
+    # The problem with equal samples merged, once somebody has looked: `reductions.collapse`.
+    merged: list[Any] = field(default_factory=list, init=False, repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        x0: Any,
+        x1: Any,
+        weights0: Any = None,
+        weights1: Any = None,
+        cost: Any = None,
+    ) -> Problem:
+        """Check the input and build the problem."""
+        cost = as_cost(cost)
+        if _on_gpu(x0) or _on_gpu(x1):
+            x0, x1 = _checked_tensors(x0, x1, cost)
+        else:
+            x0, x1 = (check_points(to_numpy(x) if is_tensor(x) else x, name) for x, name in ((x0, "x0"), (x1, "x1")))
+        if not isinstance(cost, Precomputed):
+            check_same_features(x0, x1)
+        w0 = check_weights(weights0, x0.shape[0], "weights0")
+        w1 = check_weights(weights1, x1.shape[0], "weights1")
+        problem = cls(x0, x1, w0, w1, cost, len(w0) == len(w1) and equal_weights(w0) and equal_weights(w1))
+        exponent = 0 if degree_of(cost) is None else _unsafe_exponent(x0, x1)
+        if exponent == 0:
+            return problem
+        return replace(problem, x0=_scaled(x0, -exponent), x1=_scaled(x1, -exponent), exponent=exponent)
+
+    @classmethod
+    def from_costs(cls, costs: Any, weights0: Any = None, weights1: Any = None) -> Problem:
+        """A problem given by its cost matrix alone.
+
+        >>> Problem.from_costs([[0.0, 1.0], [1.0, 0.0]]).shape
+        (2, 2)
+        """
+        cost = Precomputed(costs)
+        n, m = cost.matrix.shape
+        return cls.of(np.arange(n)[:, None], np.arange(m)[:, None], weights0, weights1, cost)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.x0.shape[0], self.x1.shape[0]
+
+    @property
+    def unit(self) -> float:
+        """What a cost of 1 is worth in the cost of the samples that were given; 0 or infinity out of range."""
+        if self.exponent == 0:
+            return 1.0
+        power = self.exponent * (degree_of(self.cost) or 0.0)
+        return 2.0**power if -1070 < power < 1020 else (0.0 if power < 0 else math.inf)
+
+    @property
+    def dense(self) -> bool:
+        return not sp.issparse(self.x0) and not sp.issparse(self.x1)
+
+    @property
+    def squared(self) -> bool:
+        """Whether the cost is the squared Euclidean distance between dense samples."""
+        return isinstance(self.cost, SquaredEuclidean) and self.dense
+
+    @property
+    def carried(self) -> bool:
+        """Whether every sample carries weight."""
+        return bool(self.weights0.min() > 0 and self.weights1.min() > 0)
+
+    @property
+    def on_device(self) -> bool:
+        """Whether the samples are torch tensors."""
+        return is_tensor(self.x0)
+
+    def to_device(self, device: Any) -> Problem:
+        """The same problem with its samples as tensors on a torch device."""
+        import torch  # slow to import
+
+        move = [
+            x if isinstance(x, torch.Tensor) else torch.from_numpy(np.ascontiguousarray(x)) for x in (self.x0, self.x1)
+        ]
+        return replace(self, x0=move[0].to(device), x1=move[1].to(device))
+
+    def to_host(self) -> Problem:
+        """The same problem with its samples as NumPy arrays."""
+        if not self.on_device:
+            return self
+        return replace(self, x0=to_numpy(self.x0), x1=to_numpy(self.x1))
+
+    def between(self, rows: NDArray[Any], cols: NDArray[Any], weights0: Any = None, weights1: Any = None) -> Problem:
+        """The problem between some of the samples, with their own weights or given ones, scaled to sum 1."""
+        w0 = self.weights0[rows] if weights0 is None else weights0
+        w1 = self.weights1[cols] if weights1 is None else weights1
+        return replace(
+            self,
+            x0=self.x0[beside(self.x0, rows)],
+            x1=self.x1[beside(self.x1, cols)],
+            weights0=w0 / w0.sum(),
+            weights1=w1 / w1.sum(),
+            uniform=len(w0) == len(w1) and equal_weights(w0) and equal_weights(w1),
+        )
+
+    def table(self, *, apart: bool = False) -> CostTable:
+        """All costs; ``apart`` allows a solver's costs, which may differ by separable terms."""
+        # Norms and centres of a table are the same for all who ask.
+        if apart not in self._tables:
+            self._tables[apart] = table_of(self.cost, self.x0, self.x1, apart=apart)
+        return self._tables[apart]
+
+    def held(self) -> HeldTable:
+        """A solver's costs, ``table(apart=True)``, all of them kept on a device; formed once."""
+        if not self._held:
+            held = HeldTable.of(self.table(apart=True))
+            self._held.append((held, held.matrix._version))
+        return self._held[0][0]
+
+    def proven_table(self) -> CostTable:
+        """All costs, as a certificate reads them: without a second product of all samples where one is held.
+
+        torch counts how often somebody has written into a tensor. Where a solver did, its costs are not used.
+        """
+        table = self.table()
+        if self._held and isinstance(table, SquaredDistances):
+            held, version = self._held[0]
+            if held.matrix._version == version:
+                return MovedTable(table, held)
+        return table
+
+    def products(self, *, kept: bool = False) -> Products | None:
+        """Squared distances as a float32 product; what a solver keeps of it serves the certificate too.
+
+        ``None`` where the costs are not formed by products, and with ``kept`` where no product is at hand.
+        """
+        if not self._products and not kept:
+            table = self.table(apart=True)
+            if isinstance(table, SquaredDistances) and table.by_product and not self.on_device:
+                self._products.append(Products.of(table))
+        if not self._products or (kept and self._products[0].matrix is None):
+            return None
+        return self._products[0]
+
+    def forget(self) -> None:
+        """Let go of what was kept for those who solve and certify."""
+        self._tables.clear()
+        self._products.clear()
+        self._held.clear()
+        self.merged.clear()
+
+    def cost_matrix(self) -> NDArray[np.float64]:
+        """All costs at once; raises where one overflows."""
+        return to_numpy(HeldTable.of(self.table()).matrix)
+
+    def cost_blocks(self) -> Iterator[tuple[slice, Any]]:
+        """Costs in blocks of rows, never more than a few dozen MiB at a time (or a GiB on a GPU)."""
+        table = self.table()
+        for part in table_parts(table):
+            yield part, table.block(part)
+
+    def pair_costs(self, rows: NDArray[np.int64], cols: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Costs of single pairs, gathered a few at a time."""
+        return self.table().pairs(rows, cols)
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """Entries of a plan, and the potential of the first domain where the solver has one.
+
+    The second potential is not asked for: the certificate derives the best feasible
+    one from the first, over all pairs, so that a wrong one cannot pass. ``distortion`` is what a
+    solver that looks at distances inside the clouds knows about them.
+    """
+
+    rows: NDArray[np.int64]
+    cols: NDArray[np.int64]
+    mass: NDArray[np.float64]
+    potential0: NDArray[np.float64] | None = None
+    distortion: Distortion | None = None
+
+
+@runtime_checkable
+class Solver(Protocol):
+    """A frozen value with one verb."""
+
+    def solve(self, problem: Problem) -> Solution: ...
+
+
+def equal_weights(weights: NDArray[np.float64]) -> bool:
+    return bool(np.ptp(weights) == 0.0)
+
+
+def _unsafe_exponent(x0: Any, x1: Any) -> int:
+    """The exponent of the clouds' spread if squares of it leave the range of float64, else 0."""
+    if str(x0.dtype).endswith("float32") and str(x1.dtype).endswith("float32"):
+        return 0
+    if sp.issparse(x0) or sp.issparse(x1):
+        spread = max(float(np.abs(x.data if sp.issparse(x) else x).max(initial=0.0)) for x in (x0, x1))
+    else:
+        # A feature that never changes says nothing about the size of the others.
+        high = np.maximum(*(to_numpy(x.amax(0) if is_tensor(x) else x.max(axis=0)) for x in (x0, x1)))
+        low = np.minimum(*(to_numpy(x.amin(0) if is_tensor(x) else x.min(axis=0)) for x in (x0, x1)))
+        spread = float((high - low).max())
+    exponent = math.frexp(spread)[1]
+    return 0 if spread == 0.0 or abs(exponent) <= _SAFE_EXPONENT else exponent
+
+
+def _scaled(x: Any, exponent: int) -> Any:
+    """The samples times a power of two, which loses nothing; in two steps, as one may be out of range."""
+    half = exponent // 2
+    return (x * 2.0**half) * 2.0 ** (exponent - half)
+
+
+def _on_gpu(x: Any) -> bool:
+    return bool(getattr(x, "is_cuda", False))
+
+
+def _checked_tensors(x0: Any, x1: Any, cost: Cost) -> tuple[Any, Any]:
+    """Two tensors on one GPU, finite and of one width; squared Euclidean cost."""
+    if not (_on_gpu(x0) and _on_gpu(x1)):
+        raise InputError("x0 and x1 must live on one device: move both to the GPU or neither")
+    if not isinstance(cost, SquaredEuclidean):
+        raise InputError(f"samples on a GPU go with the squared Euclidean cost, got {cost!r}; use x.cpu()")
+    for name, x in (("x0", x0), ("x1", x1)):
+        if x.ndim != 2 or 0 in x.shape:
+            raise InputError(f"{name} must be a table of shape (samples, features), got shape {tuple(x.shape)}")
+        if not bool(x.sum(dtype=x.new_zeros(1).double().dtype).isfinite()):
+            raise InputError(f"{name} holds NaN, infinity or values whose sum overflows; clean or rescale it first")
+    return x0, x1
+
+
+def placed(problem: Problem, device: str) -> Problem:
+    """The problem on the device asked for; ``"auto"`` takes a GPU that is there if the problem is large.
+
+    >>> placed(Problem.of([[0.0]], [[1.0]]), "auto").on_device
+    False
+    """
+    if problem.on_device:
+        return problem.to_host() if device == "cpu" else problem
+    if device == "cpu":
+        return problem
+    if device == "auto":
+        return problem.to_device("cuda") if wants_gpu(problem) else problem
+    if not problem.squared:
+        raise InputError(
+            f"device={device!r} takes dense samples and the squared Euclidean cost; use device='cpu' for this problem"
+        )
+    return problem.to_device(device)
+
+
+def wants_gpu(problem: Problem) -> bool:
+    """Whether the problem is of a kind and size for a GPU, and one is there."""
+    n, m = problem.shape
+    # Between unequal weights the simplex takes turns with the GPU, and is compiled.
+    solvable = problem.uniform or has_numba()
+    return problem.squared and solvable and n * m * problem.x0.shape[1] >= _GPU_WORK and gpu_available()
+
+
+def gpu_available() -> bool:
+    """Whether torch is installed and sees a GPU."""
+    if importlib.util.find_spec("torch") is None:
+        return False
+    import torch  # slow to import
+
+    return bool(torch.cuda.is_available())
+
+
+def fits_on_device(problem: Problem) -> bool:
+    """Whether all costs and the kernel fit into the memory of the device the samples are on."""
+    return problem.on_device and bytes_on_device(problem) <= room_on_device(problem)
+
+
+def room_on_device(problem: Problem) -> float:
+    """Bytes that costs may take on the device the samples are on."""
+    import torch  # slow to import
+
+    place = problem.x0.device
+    if place.type != "cuda":
+        return inf
+    free, _ = torch.cuda.mem_get_info(place)
+    # Memory that torch has freed but keeps counts as taken there, and is handed out again.
+    kept = torch.cuda.memory_reserved(place) - torch.cuda.memory_allocated(place)
+    return _MEMORY_SHARE * (free + kept)
+
+
+def bytes_on_device(problem: Problem) -> int:
+    """What all costs and the kernel take.
+
+    >>> bytes_on_device(Problem.of([[0.0]], [[1.0], [2.0]]))
+    24
+    """
+    return _BYTES_PER_PAIR * problem.shape[0] * problem.shape[1]
