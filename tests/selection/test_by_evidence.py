@@ -32,7 +32,7 @@ def ends(old, new):
 
 
 def learned(x, y, model=None):
-    return as_learner(model or LogisticRegression(), np.array([0, 1])).fit(x, y)
+    return as_learner(LogisticRegression() if model is None else model, np.array([0, 1])).fit(x, y)
 
 
 def adapted(old, new, **options):
@@ -59,11 +59,17 @@ def test_without_a_drift_the_reference_is_returned_itself(seed):
 
 
 @pytest.mark.parametrize(
-    "new", [lambda rng: covariates(rng, 1.5), lambda rng: world(rng, scale=3.0, move=15.0), lambda rng: world(rng, 0.1)]
+    ("old", "new"),
+    [
+        (lambda rng: covariates(rng, 0.0), lambda rng: covariates(rng, 1.5)),
+        (world, lambda rng: world(rng, scale=3.0, move=15.0)),
+        (world, lambda rng: world(rng, 0.1)),
+    ],
+    ids=["covariates", "scale", "proportions"],
 )
-def test_without_an_assumption_the_reference_is_returned_itself(rng, new):
-    old, there = (covariates(rng, 0.0), new(rng))
-    learner, adaptation, _ = adapted(old, there)
+def test_without_an_assumption_the_reference_is_returned_itself(rng, old, new):
+    learner, adaptation, _ = adapted(old(rng), new(rng))
+    assert adaptation.choice.ladder.moved.rejected
     assert adaptation.learner is learner
     assert "--assume" in adaptation.choice.sentence
 
@@ -96,12 +102,13 @@ def test_covariates_that_look_like_other_units_do_no_harm(rng):
 
 
 def test_a_declared_scale_that_stands_is_followed(rng):
-    _, adaptation, gain = adapted(world(rng), world(rng, scale=3.0, move=15.0), assume="scale")
-    choice = adaptation.choice
+    there, hidden = world(rng, scale=3.0, move=15.0)
+    _, adaptation, gain = adapted(world(rng), (there, hidden), assume="scale")
+    choice, right = adaptation.choice, (adaptation.learner.logits(there).argmax(axis=1) == hidden).mean()
     assert (choice.best, choice.ladder.used, choice.ladder.rung) == ("own scale", Assumption.SCALE, Rung.ASSUMPTION)
     assert gain > 0.3
     assert choice.gains["own scale"].low > 0
-    assert choice.ladder.estimate.low <= 0.9
+    assert choice.ladder.estimate.low <= right <= choice.ladder.estimate.high
     assert choice.ladder.estimate.reliable
 
 
@@ -155,7 +162,8 @@ def test_a_word_that_is_no_assumption_is_named():
 
 
 def test_given_proportions_count_as_declared(rng):
-    old, new = world(rng, gap=1.2), world(rng, share=0.05, gap=1.2)
+    # Nearer classes would be told apart so badly that the correction hardly ever names the rare one: it is then lost.
+    old, new = world(rng, gap=1.6), world(rng, share=0.05, gap=1.6)
     _, adaptation, gain = adapted(old, new, given=GivenProportions((0.95, 0.05)))
     assert adaptation.choice.ladder.declared == (Assumption.PROPORTIONS,)
     assert adaptation.choice.best == "proportions"

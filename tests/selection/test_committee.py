@@ -191,6 +191,6 @@ class TestGivenDomains:
 
 
 def test_networks_answer_together_and_others_do_not():
-    assert AutoAdaptedClassifier(LogisticRegression())._default_method().committee is None
+    assert not AutoAdaptedClassifier(LogisticRegression())._default_method().networks
     torch_classifier = pytest.importorskip("driftfit.models.torch.classifier").TorchClassifier
-    assert AutoAdaptedClassifier(torch_classifier())._default_method().committee is not None
+    assert AutoAdaptedClassifier(torch_classifier())._default_method().networks

@@ -152,13 +152,12 @@ def autocorrelation(*windows: NDArray[np.float64]) -> Memory:
 
     Examples
     --------
-    >>> rng = np.random.default_rng(0)
-    >>> noise = rng.normal(size=(500, 2))
+    >>> noise = np.random.default_rng(4).normal(size=(500, 2))
     >>> for n in range(1, 500):
     ...     noise[n, 1] += 0.8 * noise[n - 1, 1]
     >>> found = autocorrelation(noise)
-    >>> float(found.times[0]), int(found.lengths[0]), bool(5 < found.times[1] < 20), bool(18 < found.lengths[1] < 80)
-    (1.0, 1, True, True)
+    >>> float(found.times[0]), int(found.lengths[0]), round(float(found.times[1])), int(found.lengths[1])
+    (1.0, 1, 9, 22)
     """
     d = windows[0].shape[1]
     looked = np.unique(np.linspace(0, d - 1, min(d, max(_MOST_SERIES // len(windows), 32))).astype(np.int64))

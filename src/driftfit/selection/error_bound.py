@@ -127,37 +127,41 @@ def error_certificate(
     >>> error_certificate(path, LogisticRegression(), crossing=SourceCrossing()).bound.standing.kind.value
     'heuristic'
     """
+    _check_crossing(crossing)
+    halves = [_halves(domain, seed, number) for number, domain in enumerate(sequence)]
+    trained, counted = (
+        DomainSequence([domain.take(rows[side]) for domain, rows in zip(sequence.masked(), halves, strict=True)])
+        for side in (0, 1)
+    )
+    template = model if isinstance(model, Learner) else as_learner(model, sequence.source.classes)
+    source = template.fit(trained.source.samples, trained.source.codes(template.classes))
+    adapted = (method or GradualSelfTraining(measure_shift=False)).adapt(source, trained).learner
+    # Guessed on rows that an encoder trained with labels has not seen.
+    assumed = _assumed(crossing, source, counted.source, seed)
+    bound = _bound(source, adapted, counted, assumed, delta)
+    if guessed := isinstance(crossing, SourceCrossing):
+        bound = replace(bound, standing=heuristic("how far plans mix classes is guessed on the source alone"))
+    return ErrorCertificate(bound, source, adapted, tuple(rows for _, rows in halves), assumed, guessed)
+
+
+def _bound(source: Learner, adapted: Learner, counted: DomainSequence, crossing: float, delta: float) -> Bound:
+    """The source model's answers, carried along the path, against those of the adapted model."""
+    answers = _answers(source, counted[0].samples)
+    shares = np.eye(len(source.classes))[answers]
+    for before, after in pairwise(encoded_rows(source, domain.samples) for domain in counted):
+        shares = transport(before, after).carry(shares)
+    same = shares[np.arange(len(shares)), _answers(adapted, counted[-1].samples)]
+    wrong = int((answers != counted.source.codes(source.classes)).sum())
+    crossings = np.full(len(counted) - 1, crossing)
+    return transported_error((wrong, len(answers)), 1.0 - float(same.mean()), crossings, len(same), delta=delta)
+
+
+def _check_crossing(crossing: float | SourceCrossing) -> None:
     if not isinstance(crossing, SourceCrossing) and not 0.0 <= crossing <= 1.0:
         raise InputError(
             f"crossing must be a share between 0 and 1, or SourceCrossing(), got {crossing!r}; it is the most that a "
             "plan is assumed to join different classes"
         )
-    masked = sequence.masked()
-    halves = [_halves(domain, seed, number) for number, domain in enumerate(masked)]
-    trained, counted = (
-        DomainSequence([domain.take(rows[side]) for domain, rows in zip(masked, halves, strict=True)])
-        for side in (0, 1)
-    )
-    template = model if isinstance(model, Learner) else as_learner(model, masked.source.classes)
-    source = template.fit(trained.source.samples, trained.source.codes(template.classes))
-    adapted = (method or GradualSelfTraining(measure_shift=False)).adapt(source, trained).learner
-    # Guessed on rows that an encoder trained with labels has not seen.
-    guessed = isinstance(crossing, SourceCrossing)
-    if isinstance(crossing, SourceCrossing):
-        crossing = _source_crossing(source, counted.source, crossing, seed)
-    answers = _answers(source, counted[0].samples)
-    shares = np.eye(len(source.classes))[answers]
-    features = [encoded_rows(source, domain.samples) for domain in counted]
-    for before, after in pairwise(features):
-        shares = transport(before, after).carry(shares)
-    same = shares[np.arange(len(shares)), _answers(adapted, counted[-1].samples)]
-    wrong = int((answers != counted.source.codes(source.classes)).sum())
-    bound = transported_error(
-        (wrong, len(answers)), 1.0 - float(same.mean()), np.full(len(masked) - 1, crossing), len(same), delta=delta
-    )
-    if guessed:
-        bound = replace(bound, standing=heuristic("how far plans mix classes is guessed on the source alone"))
-    return ErrorCertificate(bound, source, adapted, tuple(rows for _, rows in halves), crossing, guessed)
 
 
 def _halves(domain: Domain, seed: int, number: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -172,11 +176,13 @@ def _halves(domain: Domain, seed: int, number: int) -> tuple[NDArray[np.int64], 
     return np.sort(order[:middle]), np.sort(order[middle:])
 
 
-def _source_crossing(learner: Learner, source: LabelledDomain, guess: SourceCrossing, seed: int) -> float:
-    """The largest share of a plan between two halves of the source that joins different classes, of some splits."""
+def _assumed(crossing: float | SourceCrossing, learner: Learner, source: LabelledDomain, seed: int) -> float:
+    """As stated; or the largest share of a plan between halves of the source that joins different classes."""
+    if not isinstance(crossing, SourceCrossing):
+        return crossing
     points = LabelledPoints(encoded_rows(learner, source.samples), source.codes(learner.classes))
     found = []
-    for split in range(guess.n_splits):
+    for split in range(crossing.n_splits):
         order = np.random.default_rng(derive_seed(seed, "crossing", split)).permutation(len(points))
         found.append(Moves.between(points.take(order[::2]), points.take(order[1::2])).crossing)
     return max(found)

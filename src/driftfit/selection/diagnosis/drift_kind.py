@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from itertools import pairwise
 
 import numpy as np
@@ -16,7 +16,7 @@ from driftfit.models import Learner
 from driftfit.seeds import derive_seed
 from driftfit.selection.diagnosis.alignment_fit import aligned_windows, own_scale_chance, raw_overlap
 from driftfit.selection.diagnosis.findings import Diagnosis, Drift
-from driftfit.selection.diagnosis.proportion_fit import fit_proportions
+from driftfit.selection.diagnosis.proportion_fit import ProportionFit, fit_proportions
 from driftfit.selection.diagnosis.two_sample import FeatureShift, feature_shifts
 from driftfit.selection.exchange import LEVEL, Moved, moved
 
@@ -83,33 +83,39 @@ def diagnose_drift(
     features = feature_shifts(before, after, found.columns, names)
     windows = aligned_windows(OwnScale(), small, seed)
     raw, aligned = raw_overlap(small, seed), raw_overlap(windows, seed)
-    try:
-        fit = fit_proportions(learner, small.ends(), seed)
-    except InputError:
-        fit = None
-    rng = np.random.default_rng(derive_seed(seed, "diagnosis"))
-    new, same = _new_share(before, after), _same_distances(before, after, rng)
+    fit = _fit(learner, small, seed)
+    new, same = _new_share(before, after), _same_distances(before, after, seed)
     step, where = _largest_step(small, features)
-    kind = Drift.NOTHING
-    if found.rejected:
-        known = dict(stands or {})
-        if Assumption.PROPORTIONS not in known:
-            known[Assumption.PROPORTIONS] = fit is not None and fit.explains
-        if Assumption.SCALE not in known:
-            known[Assumption.SCALE] = own_scale_chance(windows, seed) >= LEVEL
-        if Assumption.STRUCTURE not in known:
-            known[Assumption.STRUCTURE] = same >= _SAME
-        kind = _kind(known, fit is not None and fit.changed, new)
+    checks: dict[Assumption, Callable[[], bool]] = {
+        Assumption.PROPORTIONS: lambda: fit is not None and fit.explains,
+        Assumption.SCALE: lambda: own_scale_chance(windows, seed) >= LEVEL,
+        Assumption.STRUCTURE: lambda: same >= _SAME,
+    }
+    kind = _kind(checks, dict(stands or {}), fit is not None and fit.changed, new) if found.rejected else Drift.NOTHING
     return Diagnosis(kind, features, raw, aligned, fit, new, same, step, where)
 
 
-def _kind(stands: Mapping[Assumption, bool], changed: bool, new: float) -> Drift:
-    """The simplest explanation that holds."""
-    if stands[Assumption.PROPORTIONS] and changed:
+def _fit(learner: Learner, small: DomainSequence, seed: int) -> ProportionFit | None:
+    """None where the proportions cannot be estimated."""
+    try:
+        return fit_proportions(learner, small.ends(), seed)
+    except InputError:
+        return None
+
+
+def _kind(
+    checks: Mapping[Assumption, Callable[[], bool]], known: Mapping[Assumption, bool], changed: bool, new: float
+) -> Drift:
+    """The simplest explanation that holds, by what is known or else is checked here."""
+
+    def stands(assumption: Assumption) -> bool:
+        return known[assumption] if assumption in known else checks[assumption]()
+
+    if changed and stands(Assumption.PROPORTIONS):
         return Drift.PROPORTIONS
-    if stands[Assumption.SCALE]:
+    if stands(Assumption.SCALE):
         return Drift.SCALES
-    if stands[Assumption.STRUCTURE]:
+    if stands(Assumption.STRUCTURE):
         return Drift.TURNED
     return Drift.NEW_REGION if new >= _LEAST_NEW else Drift.MIXED
 
@@ -141,12 +147,12 @@ def _new_share(before: NDArray[np.float64], after: NDArray[np.float64]) -> float
     return float(max(away.mean() - _FAR, 0.0))
 
 
-def _same_distances(before: NDArray[np.float64], after: NDArray[np.float64], rng: np.random.Generator) -> float:
+def _same_distances(before: NDArray[np.float64], after: NDArray[np.float64], seed: int) -> float:
     """Probability by chance of the difference between distances of pairs in the two windows, each row in one pair.
 
     In units of the features: an isometry of these keeps them.
     """
-    lengths = []
+    rng, lengths = np.random.default_rng(derive_seed(seed, "diagnosis")), []
     for rows in (before, after):
         order = rng.permutation(len(rows))[: len(rows) // 2 * 2]
         lengths.append(np.linalg.norm(rows[order[::2]] - rows[order[1::2]], axis=1))

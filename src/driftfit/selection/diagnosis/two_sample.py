@@ -83,7 +83,7 @@ def feature_shifts(
     >>> rng = np.random.default_rng(0)
     >>> found = feature_shifts(rng.normal(size=(300, 2)), rng.normal((0.0, 1.0), size=(300, 2)), (0.8, 0.002))
     >>> [shift.moved for shift in found], found[1].sentence
-    ([False, True], '1: mean +1.0 deviations')
+    ([False, True], '1: mean +0.9 deviations')
     """
     measured = measured_columns(before, after)
     found = []
