@@ -43,8 +43,11 @@ newest:
 	$(VENV)-newest/bin/pip install --quiet --upgrade --upgrade-strategy eager -c constraints-newest.txt -e '.[test]'
 	$(TEST_ENV) $(VENV)-newest/bin/python -m pytest -n $(WORKERS) -m "not slow" tests
 
-# The site, warnings as errors: build/site/index.html. The gallery's scripts run, and their times are printed.
+# The site, warnings as errors: build/site/index.html. Tables, figures and names are compared with records and code.
 docs: $(VENV)/.docs
+	$(BIN)/python docs/tables.py --check
+	$(BIN)/python docs/check_figures.py
+	$(BIN)/python docs/check_pages.py
 	$(TEST_ENV) MPLBACKEND=Agg $(BIN)/python -m sphinx -W --keep-going -b html -d build/doctrees docs build/site
 	$(BIN)/python docs/check_links.py build/site
 	@echo "build/site/index.html"

@@ -2,9 +2,9 @@
 
     DRIFTFIT_DATA=... python benchmarks/verdicts_on_tables.py [--seeds 0 1] [--tables elec2 ...] [--json FILE]
 
-The tables and splits of `benchmarks/remedies.py`: the first window is labelled, the last one is the target, and half of
-its rows are held out; their labels are used here and nowhere else. What the verdict advises is compared with what plain
-gradual self-training and GOAT with four generated domains do to the accuracy of the old model.
+The tables and splits of `benchmarks/real_tables.py`: the first window is labelled, the last one is the target, and half
+of its rows are held out; their labels are used here and nowhere else. What the verdict advises is compared with what
+plain gradual self-training and GOAT with four generated domains do to the accuracy of the old model.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from remedies import TABLES, source_model, split
+from real_tables import TABLES, source_model, split
 
 from driftfit.methods import GOAT, GradualSelfTraining, Transport
 from driftfit.selection import Gate, assess

@@ -56,6 +56,11 @@ def test_wrong_words_are_refused(tmp_path, capsys, arguments, code, message):
     assert message in errors
 
 
+def test_how_much_was_run_with_the_other_preset_is_said_where_it_is_offered(capsys):
+    printed = " ".join(run(capsys, "paper", "--help")[1].split())
+    assert "records of one row only of each of Tables 3 to 6" in printed
+
+
 def test_datasets_says_what_is_at_hand(data, monkeypatch, tmp_path, capsys):
     listed = run(capsys, "datasets", "--check")[1]
     assert "whole" in listed

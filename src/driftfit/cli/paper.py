@@ -25,8 +25,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="rotated-mnist, color-mnist, portraits, covtype, or all: GST and GOAT on the benchmarks. uda: "
         "baselines that adapt in one step. covi: GST, CoVi, GOAT; covi-parts: ablation of CoVi. encoders, plans: "
         "ablations of GOAT. selection: the number of generated domains chosen without labels. frontier: methods beyond "
-        "the paper and a choice among them without labels. vae: generated digits, a picture. report: runs nothing; in "
-        "a checkout, writes docs/results.md and the marked figures of the docs from the records in results/",
+        "the paper and a choice among them without labels. vae: generated digits, a picture.",
     )
     parser.add_argument(
         "--preset",
@@ -67,16 +66,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--output", default="runs/tables", help="folder for CSV, JSON, Markdown and pictures [%(default)s]"
     )
-    parser.add_argument("--root", default=".", metavar="FOLDER", help="report: the checkout [the current folder]")
-    parser.add_argument(
-        "--check", action="store_true", help="report: write nothing, name files that would change, exit with 1"
-    )
 
 
 def run(chosen: argparse.Namespace, fail: Fail) -> int:
     """Run what is missing, print and write."""
-    if "report" in chosen.tables:
-        return _report(chosen, fail)
     from driftfit.lab import Launch, Options, run_tables
 
     engine = engine_of(chosen, on_cpu=chosen.device == "cpu")
@@ -95,15 +88,3 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
         output=chosen.output,
     )
     return 0
-
-
-def _report(chosen: argparse.Namespace, fail: Fail) -> int:
-    """The page of results from the records."""
-    if len(chosen.tables) > 1:
-        fail(f"report stands alone, got {' '.join(chosen.tables)}")
-    from driftfit.lab.regenerate import regenerate
-
-    changed = regenerate(chosen.root, check=chosen.check)
-    verb = "would change" if chosen.check else "written"
-    print("\n".join(f"{verb}: {path}" for path in changed) or "everything is as the records say")
-    return 1 if chosen.check and changed else 0

@@ -1,21 +1,19 @@
-"""Every published cell against ours: who is higher, by how much, and the picture of it."""
+"""The paper's tables read back from `results/`, every published cell beside ours, and the picture of it."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from statistics import median
 from typing import Any
 
+from driftfit.errors import InputError
 from driftfit.files import atomic_file
-from driftfit.lab.records import TableRecord
-from driftfit.lab.statistics import Entry
-
-__all__ = ["Comparison", "Higher", "compared", "digest_of", "draw_overview", "higher_of"]
+from driftfit.lab import PRESETS, TABLES, Cell, Entry, Place, Table, make_table
 
 _COLOURS = {"ours": "#2b6cb0", "published": "#d9730d", "level": "#8a8a8a"}
 _LABELS = {
@@ -25,6 +23,84 @@ _LABELS = {
 }
 _MARKERS = {"gst": "o", "goat": "^"}
 _COLUMNS = 3
+
+
+@dataclass(frozen=True)
+class TableRecord:
+    """A table that was run, and where it comes from.
+
+    Attributes
+    ----------
+    name : str
+        Of its files, without an ending.
+    preset : str
+    table : Table
+    entries : tuple of Entry
+    n_runs, n_seeds : int
+    seconds : float or None
+        From start to end, where one command ran all of it; other tables of that command are in it too.
+    shared_with : tuple of str
+        These other tables.
+    provenance : dict
+        Versions and device of the first run.
+    """
+
+    name: str
+    preset: str
+    table: Table
+    entries: tuple[Entry, ...]
+    n_runs: int
+    n_seeds: int
+    seconds: float | None
+    shared_with: tuple[str, ...]
+    provenance: Mapping[str, Any]
+
+
+def read_records(folder: Path) -> list[TableRecord]:
+    """Every table in a folder, ``TABLE-PRESET.json``, in the order of `TABLES`; what is not there is left out."""
+    paths = [folder / f"{name}-{preset}.json" for preset in PRESETS for name in TABLES]
+    return [read_record(path) for path in paths if path.is_file()]
+
+
+def read_record(path: Path) -> TableRecord:
+    """One table."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        return _record(path.stem, content)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{str(path)!r} is no record of a table ({error}); run `driftfit paper` again") from error
+
+
+def _record(name: str, content: Mapping[str, Any]) -> TableRecord:
+    about = content["about"]
+    seconds = [float(run["seconds"]) for run in content["runs"]]
+    entries = tuple(_entry(row) for row in content["table"])
+    corner = make_table(about["table"]).corner
+    table = Table(
+        about["table"], about.get("title", name), corner, tuple(entry.place for entry in entries), about.get("note", "")
+    )
+    whole = about.get("cells_run_now", len(seconds)) == len(seconds)
+    wall = about.get("wall_seconds", about.get("wall_seconds_all_tables_of_this_command"))
+    others = [other for other in about.get("tables_of_this_command", []) if other != about["table"]]
+    return TableRecord(
+        name,
+        about["preset"],
+        table,
+        entries,
+        len(seconds),
+        about["seeds"],
+        float(wall) if whole and wall is not None else None,
+        tuple(others),
+        content["provenance"][0],
+    )
+
+
+def _entry(row: Mapping[str, Any]) -> Entry:
+    cell = Cell(row["benchmark"], row["preset"], 0, row["n_given"], row["method"], row["n_generated"])
+    published = None if row["published"] is None else (float(row["published"]), float(row["published_ci95"]))
+    place = Place(row["row"], row["column"], cell, published, row["measure"])
+    lead = (row.get("lead"), row.get("lead_ci95"))
+    return Entry(place, row["n_seeds"], dict(row["means"]), dict(row["ci95"]), float("nan"), lead)
 
 
 class Higher(Enum):

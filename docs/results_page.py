@@ -5,16 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from driftfit.lab.layouts import ALL_GIVEN
-from driftfit.lab.marks import refreshed, strip_marks
-from driftfit.lab.output import as_markdown
-from driftfit.lab.overview import Comparison, Higher, compared
-from driftfit.lab.presets import BENCHMARKS, FRONTIER
-from driftfit.lab.published import published_comparison, published_figure, published_number
-from driftfit.lab.records import TableRecord
-from driftfit.lab.statistics import Entry
+from paper_records import Comparison, Higher, TableRecord, compared, digest_of, draw_overview, read_records
 
-__all__ = ["PICTURE", "results_page", "title_of"]
+from driftfit.lab import BENCHMARKS, Entry, published_comparison, published_figure, published_number
+from driftfit.lab.output import as_markdown
 
 # Beside the page.
 PICTURE = "images/results-overview.png"
@@ -46,7 +40,7 @@ _HEAD = """# The paper's tables, ours beside theirs
 
 Do the published figures reproduce, and which method is best? This page compares every accuracy that He, Wang, Li and
 Zhao publish ("Gradual Domain Adaptation: Theory and Algorithms", JMLR 2024) with ours.
-It is made from the records in [`results/`](../results) by `driftfit paper report`; no number on it was typed.
+It is made from the records in [`results/`](../results) by `docs/tables.py`; no number on it was typed.
 The command that runs a table is `driftfit paper NAME` ([reproducing the paper](guide/reproduce.md)).
 """
 _ON_GAINS = """The last two columns count numbers of given domains. In each, GOAT has its best number of generated
@@ -73,16 +67,25 @@ _READING = """## How to read the tables
 """
 
 
-def results_page(records: Sequence[TableRecord], folder: Path) -> str:
-    """The page, in Markdown.
+def write(root: Path, check: bool) -> list[Path]:
+    """Write the page and its picture anew where they have changed; returns what did."""
+    page, picture = root / "docs" / "results.md", root / "docs" / PICTURE
+    records = read_records(root / "results")
+    text = results_page(records, root / "results")
+    comparisons = [one for one in compared(records) if one.record.preset == "reference"]
+    changed = [page] if page.read_text(encoding="utf-8") != text else []
+    if digest_of(comparisons).encode() not in picture.read_bytes():
+        changed.append(picture)
+    if not check and page in changed:
+        page.write_text(text, encoding="utf-8")
+    if not check and picture in changed:
+        draw_overview(comparisons, [title_of(one.record) for one in comparisons], picture)
+    return changed
 
-    Parameters
-    ----------
-    records : sequence of TableRecord
-    folder : Path
-        Of the results: notes are in its ``notes/NAME.md``, with marked figures.
-    """
-    shown = [record for record in records if record.table.name != FRONTIER]
+
+def results_page(records: Sequence[TableRecord], folder: Path) -> str:
+    """The page, in Markdown; remarks on its tables are in ``folder/notes/NAME.md``."""
+    shown = [record for record in records if record.table.name != "frontier"]
     comparisons = [one for one in compared(shown) if one.record.preset == "reference"]
     parts = [_HEAD, f"![Published accuracy and ours, every cell]({PICTURE})\n", _by_table(comparisons)]
     parts += [_note(folder, "overview"), _summary(shown), _READING]
@@ -219,7 +222,7 @@ def _section(record: TableRecord, folder: Path) -> str:
 def _on_rows(record: TableRecord) -> str:
     """How much of the paper's table was run with a preset that has not all of it."""
     name, run = record.table.name, {entry.place.cell.n_given for entry in record.entries}
-    rows = [n for n in ALL_GIVEN if published_figure(name, "gst", n, 0)]
+    rows = [n for n in range(5) if published_figure(name, "gst", n, 0)]
     given = ", ".join(map(str, sorted(run)))
     return f"Run with this preset: {len(run)} of the table's {len(rows)} rows, {given} given.\n"
 
@@ -243,4 +246,4 @@ _FILES: Mapping[str, str] = {"Numbers, held-out too": "csv", "every run": "json"
 
 def _note(folder: Path, name: str) -> str:
     path = folder / "notes" / f"{name}.md"
-    return strip_marks(refreshed(path.read_text(encoding="utf-8"), folder)) if path.is_file() else ""
+    return path.read_text(encoding="utf-8") if path.is_file() else ""

@@ -1,0 +1,498 @@
+"""Tables of README and docs that come from records: ``python docs/tables.py`` writes them, ``--check`` only compares.
+
+A page says where a table stands with a comment before it, ``<!-- table: NAME -->``, and one after it, ``<!-- end -->``.
+Below there is a function of that name (``_`` for ``-``) that yields its rows, each a dict of column and text.
+`results.md` is made whole, by `results_page.py`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import results_page
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "results"
+# What a table shows where there is no number.
+MISSING = "–"
+# Its last rows were selected by their label: the records still have it, the pages do not.
+ARTEFACT = "recidivism"
+
+Rows = Iterator[dict[str, str]]
+_TABLE = re.compile(r"<!-- table: ([\w-]+) -->\n.*?<!-- end -->", re.DOTALL)
+
+
+def record(name: str) -> Any:
+    """A file of `results/`: a CSV or a list of rows as a frame, nested values as columns ``a.b``."""
+    path = RESULTS / name
+    if path.suffix == ".csv":
+        return pd.read_csv(path)
+    content = json.loads(path.read_text(encoding="utf-8"))
+    return pd.json_normalize(content) if isinstance(content, list) else content
+
+
+def rows_of(name: str, part: str = "rows") -> pd.DataFrame:
+    """The rows that a record holds under a key."""
+    return pd.json_normalize(record(name)[part])
+
+
+def markdown(rows: Rows) -> str:
+    """The table; a cell whose number is missing is a dash."""
+    listed = list(rows)
+    lines = [list(listed[0]), *([MISSING if "nan" in cell else cell for cell in row.values()] for row in listed)]
+    shown = [f"| {' | '.join(line)} |" for line in lines]
+    return "\n".join([shown[0], "|---" * len(listed[0]) + "|", *shown[1:]])
+
+
+def copied(name: str, number: int) -> str:
+    """A table of a Markdown file of `results/`, counted from 0."""
+    return re.findall(r"(?:^\|.*\n)+", (RESULTS / name).read_text(encoding="utf-8"), re.MULTILINE)[number].strip("\n")
+
+
+def ranking() -> Rows:
+    for data, own in rows_of("ranking.json").groupby("data", sort=False):
+        mean = own.mean(numeric_only=True)
+        yield {
+            "data": str(data),
+            "source": f"{mean.source:.1f}",
+            "chosen: `I`, all columns": f"{mean.information:.1f}",
+            "chosen: `I`, measured columns": f"{mean['information, measured']:.1f}",
+            "chosen: the rule": f"{mean.rule:.1f}",
+            "best of 17": f"{mean.best:.1f}",
+            "largest regret of the rule": f"{(own.best - own.rule).max():.1f}",
+            "rank correlation: `I`, all columns": f"{mean['information: rank correlation']:.2f}",
+            "`I`, measured columns": f"{mean['information, measured: rank correlation']:.2f}",
+            "the rule": f"{mean['rule: rank correlation']:.2f}",
+        }
+
+
+def structure() -> Rows:
+    for _, row in rows_of("structure.json").iterrows():
+        yield {
+            "clouds": row.kind,
+            "n": f"{row.n:,}",
+            "ours, s": f"{row.seconds:.2f}",
+            "POT, s": f"{row.peer_seconds:.2f}",
+            "our loss / POT's": f"{row.loss / row.peer_loss:.3f}",
+        }
+
+
+def frontier() -> str:
+    return copied("frontier-reference.md", 1)
+
+
+def frontier_means() -> Rows:
+    data = record("frontier-reference.csv")
+    best = {
+        "Rotated MNIST": ("rotated-mnist", "structure", "structure"),
+        "Color-Shift MNIST": ("color-mnist", "covi", "CoVi"),
+        "Portraits": ("portraits", "covi", "CoVi"),
+        "Cover Type": ("covtype", "taught", "linear teacher"),
+    }
+    for title, (benchmark, key, words) in best.items():
+        own = data[(data.benchmark == benchmark) & (data.n_given > 0) & (data.column == "source only")]
+        mean = {name: own[f"heldout_{name}"].mean() for name in ("chosen", key, "gst", "goat", "covi", "deep-coral")}
+        yield {
+            "": title,
+            "chosen": f"{mean['chosen']:.1f}",
+            "best single candidate": f"{mean[key]:.1f} ({words})",
+            "GST": f"{mean['gst']:.1f}",
+            "GOAT": f"{mean['goat']:.1f}",
+            "CoVi": f"{mean['covi']:.1f}",
+            "Deep CORAL": f"{mean['deep-coral']:.1f}",
+        }
+
+
+def rules() -> Rows:
+    for _, row in rows_of("number_of_domains.json", "rules").iterrows():
+        yield {"rule": row.rule} | {
+            f"{part}: mean (worst case)": f"{row[part]:.2f} ({row[f'{part}, worst']:.1f})"
+            for part in ("design", "evaluation")
+        }
+
+
+def cases() -> Rows:
+    rows = rows_of("number_of_domains.json")
+    regrets = {
+        "rule": "carried and consensus labels, 90 % (the rule)",
+        "always 4": "always 4",
+        "consensus, agreement": "consensus, agreement, 50 %",
+    }
+    for _, row in rows[rows.part == "evaluation"].iterrows():
+        accuracies = {str(number): f"{row[f'accuracy.{number}']:.1f}" for number in range(5)}
+        lost = {title: f"{row[f'regret.{name}']:.1f}" for title, name in regrets.items()}
+        yield {"data": row.data, "classifier": row.classifier} | accuracies | lost
+
+
+def skada() -> Rows:
+    for _, row in rows_of("skada.json").iterrows():
+        yield {
+            "data": row.data,
+            "classifier": row.base,
+            "skada": f"{row['seconds.skada']:.2f} s",
+            "driftfit": f"{row['seconds.driftfit']:.2f} s",
+            "faster": f"{row.faster:.1f}x",
+            "skada's accuracy": f"{100 * row['accuracy.skada']:.1f} %",
+            "ours": f"{100 * row['accuracy.driftfit']:.1f} %",
+        }
+
+
+def own_tables() -> Rows:
+    for _, row in rows_of("own_tables.json").iterrows():
+        yield {
+            "table": row.table,
+            "source only": f"{row.source:.1f} %",
+            "GST": f"{row['self-training']:.1f} %",
+            "GOAT": f"{row.GOAT:.1f} % ({row.generated} generated)",
+            "GOAT, 8 generated": f"{row['GOAT, 8 generated']:.1f} %",
+            "check": row.advice,
+            "gate kept": f"{row['gate kept']}: {row.gate:.1f} %",
+            "auto": f"{row['auto chose']}: {row.auto:.1f} %",
+            "GOAT's processor time": f"{row['processor seconds of GOAT']:.0f} s",
+        }
+
+
+def worlds() -> Rows:
+    for _, row in rows_of("drift_worlds.json").iterrows():
+        right = f"{row.right} of {row.of}"
+        yield {"drift": row.drift, "windows": str(row.windows), "right": right, "diagnosis": row.called}
+
+
+def few_labels() -> Rows:
+    rows = rows_of("few_labels.json")
+    for table, own in rows[rows.table != ARTEFACT].groupby("table", sort=False):
+        mean = own.mean(numeric_only=True)
+        yield {
+            "table": str(table),
+            "regret of 50 chosen": f"{mean.regret:.2f}",
+            "of 50 random": f"{mean['regret of random']:.2f}",
+            "best found by chosen": f"{mean.found:.0f} %",
+            "by random": f"{mean['found by random']:.0f} %",
+        }
+
+
+def large_table() -> Rows:
+    for _, row in record("large_table.json").iterrows():
+        yield {
+            "rows": f"{row.rows:,}",
+            "jobs": str(row.jobs),
+            "load before": str(row.load_average_before),
+            "Parquet": f"{row.gib_of_parquet:.2f} GiB",
+            "`driftfit adapt`, end to end": f"{row.adapt_seconds:.0f} s",
+            "rows per second": f"{row.adapt_rows_per_second:,}",
+            "its peak memory": f"{row.adapt_peak_gib:.2f} GiB",
+            "`driftfit predict`, every row": f"{row.predict_seconds:.0f} s",
+            "DuckDB sums every column": f"{row.duckdb_read_seconds:.1f} s",
+            "DuckDB finds the quantiles": f"{row.duckdb_quantiles_seconds:.1f} s",
+        }
+
+
+def million_rows() -> Rows:
+    for _, row in record("large_table_million.json").iterrows():
+        yield {
+            "table": f"{row.rows:,} x {row['columns']} ({row.gib_of_parquet:.2f} GiB of Parquet)",
+            "adapt": f"{row.adapt_seconds:.0f} s",
+            "predict every row": f"{row.predict_seconds:.0f} s",
+            "peak memory of adapt": f"{row.adapt_peak_gib:.2f} GiB",
+            "load before": f"{row.load_average_before:.1f}",
+        }
+
+
+def engines() -> Rows:
+    for name, own in record("launchers.json")["engines"].items():
+        yield {
+            "engine": name,
+            "records as in a serial run": "yes" if own["identical_records"] else "no",
+            "overhead of a cell": f"{own['overhead_ms_per_cell']:.1f} ms",
+            "start": f"{own['start_seconds']:.2f} s",
+            "200 cells": f"{own['wall_seconds']:.1f} s",
+            "speed-up, start included": f"{own['speed_up']:.2f}",
+            "once started": f"{own['speed_up_once_started']:.2f}",
+        }
+
+
+def _on_gpus(part: str) -> Rows:
+    for row in record("scale.json")["runs"][part]:
+        yield {
+            "GPUs": str(row["gpus"]),
+            "cells": f"{row['cells']:,}",
+            "wall time": f"{row['wall_seconds'] / 60:.1f} min",
+            "GPUs busy": f"{100 * row['gpu_busy_share']:.0f} %",
+            "driver busy": f"{100 * row['driver_busy_share']:.0f} %",
+        }
+
+
+def paper_on_gpus() -> Rows:
+    return _on_gpus("paper")
+
+
+def sweep_on_gpus() -> Rows:
+    return _on_gpus("sweep")
+
+
+def bounds() -> Rows:
+    data = record("trust-bounds.json")
+    for years, steps in (("1905-1951", 2), ("1905-1973", 5)):
+        own = [value for key, value in data.items() if key.startswith(years)]
+        yield {
+            "years": years,
+            "steps": str(steps),
+            "bound, five seeds": ", ".join(f"{one['bound']:.2f}" for one in own),
+            "true error": _range([one["true error"] for one in own], ".2f"),
+            "assumed mixing of a step": _range([one["assumed crossing"] for one in own], ".2f"),
+            "true mixing": _range([share for one in own for share in one["true crossing"]], ".2f"),
+            "time": _range([one["seconds"] for one in own], ".1f") + " s",
+        }
+
+
+def _range(values: list[float], form: str) -> str:
+    return f"{min(values):{form}} - {max(values):{form}}"
+
+
+def exact_cpu() -> Rows:
+    for row in record("transport.json")["cpu"]["rows"]:
+        ours, pot = row["ours"], row["pot"]
+        yield {
+            "n": f"{row['n']:,}",
+            "driftfit": f"{ours['seconds']:.2g} s",
+            "with certificate": f"{ours['with certificate']:.2g} s",
+            "`ot.emd`": f"{pot['seconds']:.2g} s",
+            "ratio": f"{row['speed-up']:.1f}",
+            "driftfit's peak": f"{ours['peak']:.2f} GiB",
+            "`ot.emd`'s peak": f"{pot['peak']:.2f} GiB",
+            "proven gap": f"{ours['gap']:.0e}",
+        }
+
+
+def exact_kinds() -> Rows:
+    rows = record("transport_corpus.json")
+    for _, row in rows[rows["size"] == 10_000].iterrows():
+        yield {
+            "kind": row.kind,
+            "sizes": f"{row.n:,} x {row.m:,}",
+            "with certificate, s": f"{row.ours:.2f}",
+            "`ot.emd2` with costs, s": f"{row.emd2:.2f}",
+            "ratio": f"{row.ratio:.1f}",
+            "our peak, GiB": f"{row['GiB ours']:.2f}",
+            "`ot.emd2`'s peak, GiB": f"{row['GiB emd2']:.2f}",
+        }
+
+
+def solvers() -> Rows:
+    for _, row in rows_of("transport_peers.json").iterrows():
+        yield {
+            "solver": row.solver,
+            "n": f"{row.n:,}",
+            "time": f"{row.seconds:.2f} s",
+            "memory": f"{row.GiB:.2f} GiB",
+            "cost / optimum": f"{row['cost / optimum']:.3f}",
+            "times ours": f"{row['times ours']:.1f}",
+        }
+
+
+def exact_large() -> Rows:
+    for _, row in rows_of("transport.json", "large").iterrows():
+        yield {
+            "n": f"{row.n:,}",
+            "d": str(row.d),
+            "time": f"{row.seconds:.0f} s",
+            "with certificate": f"{row['with certificate']:.0f} s",
+            "peak memory": f"{row.peak:.2f} GiB",
+            "proven gap": f"{row.gap:.0e}",
+        }
+
+
+def exact_gpu() -> Rows:
+    for _, row in rows_of("transport.json", "gpu").iterrows():
+        costs = row["emd's costs"]
+        yield {
+            "n": f"{row.n:,}",
+            "time with costs": f"{row.seconds:.2f} s",
+            "with certificate": f"{row['with certificate']:.2f} s",
+            "proven gap": f"{row.gap:.0e}",
+            "GPU memory": f"{row['gpu memory']:.1f} GiB",
+            "`ot.emd` on the same machine": f"{row['emd alone']:.1f} s",
+            "its costs": f"{costs:.1f} s",
+            "ratio": f"**{row['speed-up over emd alone']:.0f}**",
+            "with its costs": f"{row['speed-up with both costs']:.0f}",
+            "with our certificate too": f"{row['speed-up with certificate']:.0f}",
+        }
+
+
+def exact_gpu_unequal() -> Rows:
+    for _, row in rows_of("transport.json", "gpu unequal").iterrows():
+        yield {
+            "sizes": f"{row.n:,} x {row.m:,}",
+            "time with costs": f"{row.seconds:.1f} s",
+            "with certificate": f"{row['with certificate']:.1f} s",
+            "proven gap": f"{row.gap:.0e}",
+        }
+
+
+def million() -> Rows:
+    data = record("transport.json")
+    cpu, gpu = data["million"], data["gpu million"]
+    yield {
+        "where": "two cores, `Hierarchical()`",
+        "time": f"{cpu['seconds']:.0f} s",
+        "with certificate": MISSING,
+        "peak memory": f"{cpu['peak']:.1f} GiB",
+        "cost": f"{cpu['cost']:.2f}",
+        "proven bound": "moments only",
+        "proven gap": MISSING,
+    }
+    yield {
+        "where": "H200, `Hierarchical(gap=0.01)`",
+        "time": f"{gpu['seconds']:.0f} s",
+        "with certificate": f"{gpu['with certificate']:.0f} s",
+        "peak memory": f"{gpu['gpu memory']:.1f} GiB of the GPU, {gpu['peak']:.1f} GiB of the host",
+        "cost": f"{gpu['cost']:.2f}",
+        "proven bound": f"{gpu['certified bound']:.2f}",
+        "proven gap": f"{100 * gpu['gap']:.2f} %",
+    }
+
+
+def refined() -> Rows:
+    for _, row in rows_of("transport.json", "refined").iterrows():
+        yield {
+            "n": f"{row.n:,}",
+            "gap asked for": f"{100 * row['gap asked']:.0f} %",
+            "time": f"{row.seconds:.0f} s",
+            "with certificate": f"{row['with certificate']:.0f} s",
+            "proven gap": f"{100 * row.gap:.2f} %",
+            "cost": f"{row.cost:.3f}",
+            "peak memory": f"{row.peak:.2f} GiB",
+        }
+
+
+def features() -> Rows:
+    own = record("transport.json")["conv"]
+    yield {
+        "one float32 product of that size": f"{own['product']:.1f} s ({own['product inside']:.1f} s inside the solve)",
+        "whole solve, costs included": f"{own['whole']:.1f} s",
+        "whole / product": f"{own['whole / product']:.2f} ({own['whole / product inside']:.2f})",
+        "solve after the costs": f"{own['solve after costs']:.1f} s",
+        "`ot.emd` after the costs": f"{own['emd after costs']:.1f} s",
+        "ratio": f"**{own['speed-up after costs']:.0f}**",
+        "proven gap": f"{own['gap']:.0e}",
+    }
+
+
+def calibration() -> str:
+    return copied("trust-calibration.md", 0)
+
+
+def verdicts() -> Rows:
+    rows = rows_of("trust-verdicts.json")
+    for (model, path, advice), own in rows.groupby(["model", "path", "right advice"], sort=False):
+        given = ", ".join(f"{one} {count}" for one, count in own.advice.value_counts().items())
+        right = f"{own.right.sum()} of {len(own)}"
+        yield {"path": path, "model": model, "right": advice, "advice given": given, "right in": right}
+
+
+def advice_on_tables() -> Rows:
+    rows = record("trust-tables.json")
+    for _, row in rows[rows.table != ARTEFACT].iterrows():
+        value, low, high = (100 * number for number in row.estimate)
+        standing = "reliable" if row.reliable else "not reliable"
+        yield {
+            "table": row.table,
+            "seed": str(row.seed),
+            "advice": row.advice,
+            "old model": f"{row['true old']:.1f}",
+            "self-training": f"{row['true self-training']:.1f}",
+            "GOAT": f"{row['true GOAT']:.1f}",
+            "estimate of the old model": f"{value:.1f} ({low:.1f} to {high:.1f})" if row.estimable else MISSING,
+            "the estimate": standing if row.estimable else "refused",
+            "kept": row.kept,
+            "right": "yes" if row.right else "no",
+        }
+
+
+def estimates() -> Rows:
+    default = "carried or agreement"
+    for path, own in rows_of("trust-accuracy.json").groupby("path", sort=False):
+        before, after = own[~own.adapted].mean(numeric_only=True), own[own.adapted].mean(numeric_only=True)
+        columns = {f"{name} before / after": name for name in ("confidence", "agreement", "carried")}
+        misses = {title: f"{before[name]:.1f} / {after[name]:.1f}" for title, name in columns.items()}
+        inside = f"{100 * before[f'{default}: inside']:.0f} / {100 * after[f'{default}: inside']:.0f} %"
+        yield {
+            "path": str(path),
+            **misses,
+            f"**{default}** before / after": f"**{before[default]:.1f} / {after[default]:.1f}**",
+            "truth in its interval": inside,
+            "refused": f"{own[f'{default}: refused'].sum()} of {len(own)}",
+        }
+
+
+def decisions() -> Rows:
+    for path, own in rows_of("trust-accuracy.json", "gate").groupby("path", sort=False):
+        mean = own.mean(numeric_only=True)
+        yield {
+            "path (mean target accuracy)": str(path),
+            "source model": f"{mean.source:.1f}",
+            "adapted": f"{mean.adapted:.1f}",
+            "kept by the estimates alone": f"{mean['by estimates']:.1f}",
+            "kept by the decision": f"{mean.kept:.1f}",
+        }
+
+
+def plans() -> Rows:
+    for row in record("vae.json")["runs"][0]["plans"]:
+        same = f"{row['same_image_percent']:.2f} %"
+        yield {"plan": row["plan"], "same class": f"{row['same_class_percent']:.1f} %", "same image": same}
+
+
+def images() -> Rows:
+    for row in record("vae.json")["runs"][0]["rows"]:
+        if row["position"] in (0.4, 0.6):
+            yield {
+                "images": row["images"],
+                "angle": f"{row['true_angle']:.0f}",
+                "nearest": f"{row['nearest']:.2f}",
+                "own": MISSING if row["own"] is None else f"{row['own']:.2f}",
+                "angle error": f"{row['angle_error']:.1f}",
+                "held-out classifier: accuracy": f"{row['classifier_accuracy']:.1f} %",
+                "its confidence": f"{row['classifier_confidence']:.0f} %",
+            }
+
+
+def pages() -> list[Path]:
+    """README and the pages that are written by hand."""
+    docs, made = ROOT / "docs", {"api", "auto_examples", "_build", "results.md"}
+    found = (path for path in docs.rglob("*.md") if not made & set(path.relative_to(docs).parts))
+    return [ROOT / "README.md", *sorted(found)]
+
+
+def refreshed(text: str) -> str:
+    """The text of a page with its tables as the records have them now."""
+    return _TABLE.sub(lambda found: f"<!-- table: {found[1]} -->\n{_made(found[1])}\n<!-- end -->", text)
+
+
+def _made(name: str) -> str:
+    rows = globals()[name.replace("-", "_")]()
+    return rows if isinstance(rows, str) else markdown(rows)
+
+
+def main(check: bool) -> int:
+    """Write what has changed, or name it."""
+    changed = results_page.write(ROOT, check)
+    for page in pages():
+        old = page.read_text(encoding="utf-8")
+        if (new := refreshed(old)) != old:
+            changed.append(page)
+            if not check:
+                page.write_text(new, encoding="utf-8")
+    verb = "differs from its record" if check else "written"
+    print("\n".join(f"{verb}: {path.relative_to(ROOT)}" for path in changed) or "every table is as its record says")
+    return int(check and bool(changed))
+
+
+if __name__ == "__main__":
+    sys.exit(main("--check" in sys.argv))
