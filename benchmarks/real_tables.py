@@ -17,10 +17,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from driftfit.app import Column, Limits, Settings, table_of
-from driftfit.app.columns import conform
+from driftfit.app.columns import as_matrix, conform
 from driftfit.app.models import make_model, model_from_word
 from driftfit.app.prepare import prepare
-from driftfit.app.preprocess import as_matrix
 from driftfit.domains import ByEdges, DomainSequence
 from driftfit.models import Learner, as_learner
 from driftfit.seeds import derive_seed

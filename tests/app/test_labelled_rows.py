@@ -144,9 +144,9 @@ def test_what_is_refused(turned, tmp_path, change, words):
 
 
 def test_networks_are_refused_before_anything_is_read(turned, monkeypatch, tmp_path):
-    from driftfit.app import labelled_rows
+    from driftfit.app import checked
 
-    monkeypatch.setattr(labelled_rows, "is_network", lambda model: True)
+    monkeypatch.setattr(checked, "is_network", lambda model: True)
     with pytest.raises(InputError, match="not for pictures or networks"):
         read_labelled(tmp_path / "absent.csv", turned[1])
     with pytest.raises(InputError, match="not for pictures or networks"):

@@ -15,14 +15,14 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 import driftfit.app
-from driftfit.app.columns import conform, plan_columns
+from driftfit.app import load_run
+from driftfit.app.columns import as_matrix, conform, make_preprocessing, plan_columns
 from driftfit.app.export import onnx_inputs, to_onnx, to_skops
-from driftfit.app.manifest import write_manifest
-from driftfit.app.model_file import load_predictor, save_predictor
+from driftfit.app.folder import write_manifest
+from driftfit.app.model_file import save_predictor
 from driftfit.app.models import encoder_from_word, make_model, model_from_word
 from driftfit.app.predictor import Predictor
-from driftfit.app.preprocess import as_matrix, make_preprocessing
-from driftfit.app.trusted_types import check_storable
+from driftfit.app.skops_files import check_storable
 from driftfit.errors import InputError
 from driftfit.files import write_json
 
@@ -68,7 +68,7 @@ def test_a_loaded_model_predicts_the_same(rng, tmp_path, model, encoder):
     frame, label = table(rng)
     predictor = fitted(frame, label, model, encoder)
     labels, probability = predictor.predict(frame)
-    again, same = load_predictor(saved(predictor, tmp_path / "run")).predict(frame)
+    again, same = load_run(saved(predictor, tmp_path / "run")).predictor.predict(frame)
     assert (labels == again).all()
     np.testing.assert_array_equal(probability, same)
 
@@ -79,20 +79,20 @@ def test_a_changed_or_cut_file_is_refused(run, name):
     for damaged in (whole[: len(whole) // 2], whole[:-1] + bytes([whole[-1] ^ 1]), b""):
         (run / name).write_bytes(damaged)
         with pytest.raises(InputError, match="was changed or cut short"):
-            load_predictor(run)
+            load_run(run)
     (run / name).unlink()
     with pytest.raises(InputError, match="is missing"):
-        load_predictor(run)
+        load_run(run)
 
 
 def test_a_damaged_manifest_is_refused(run):
     for text in ("", "{}", '{"sha256": 3}', '{"sha256": {}}', '{"sha256": {"../x": "0"}}'):
         (run / "manifest.json").write_text(text)
         with pytest.raises(InputError, match=r"damaged|does not name|format None"):
-            load_predictor(run)
+            load_run(run)
     (run / "manifest.json").unlink()
     with pytest.raises(InputError, match=r"has no manifest\.json"):
-        load_predictor(run)
+        load_run(run)
 
 
 def test_a_file_that_asks_for_an_unknown_type_is_refused_even_with_a_fitting_manifest(run):
@@ -100,14 +100,14 @@ def test_a_file_that_asks_for_an_unknown_type_is_refused_even_with_a_fitting_man
     (run / "model.skops").write_bytes(skops.io.dumps(evil))
     write_manifest(run, [run / name for name in ("model.skops", "columns.json", "result.json")])
     with pytest.raises(InputError, match=r"asks for the type os\.getenv, which is not on the list"):
-        load_predictor(run)
+        load_run(run)
 
 
 def test_noise_in_place_of_a_model_is_refused(run):
     (run / "model.skops").write_bytes(b"noise")
     write_manifest(run, [run / name for name in ("model.skops", "columns.json", "result.json")])
     with pytest.raises(InputError, match="not a skops file"):
-        load_predictor(run)
+        load_run(run)
 
 
 class OwnClassifier(ClassifierMixin, BaseEstimator):
@@ -141,7 +141,7 @@ def test_networks_are_stored_as_safetensors(rng, tmp_path):
     predictor = Predictor(plain.plans, plain.preprocessing, model)
     folder = saved(predictor, tmp_path / "run")
     assert json.loads((folder / "manifest.json").read_text())["sha256"].keys() >= {"network.safetensors"}
-    np.testing.assert_allclose(load_predictor(folder).predict(frame)[1], predictor.predict(frame)[1], rtol=1e-6)
+    np.testing.assert_allclose(load_run(folder).predictor.predict(frame)[1], predictor.predict(frame)[1], rtol=1e-6)
     with pytest.raises(InputError, match="not a scikit-learn pipeline"):
         to_skops(predictor)
 

@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 
 from driftfit.app import Column, Settings, adapt_frame, check_frame
-from driftfit.app.best_model import BestModel
 from driftfit.app.columns import Kind, conform, plan_columns
+from driftfit.app.models import BestModel
 from driftfit.cli import main
 from driftfit.errors import InputError
 from driftfit.methods import OwnScale

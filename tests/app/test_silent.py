@@ -18,9 +18,9 @@ import polars as pl
 import pytest
 
 from driftfit.app import Column, Settings, adapt_frame, load_run, open_table, save_run, summarise
-from driftfit.app.csv_file import read_csv
-from driftfit.app.label_column import read_labels
-from driftfit.app.windowing import cut_windows
+from driftfit.app.csv_files import read_csv
+from driftfit.app.labels import read_labels
+from driftfit.app.windows import cut_windows
 from driftfit.cli import main
 from driftfit.domains import ByQuantile, ByValue
 from driftfit.errors import AdaptationWarning, InputError
@@ -381,9 +381,9 @@ class TestMessages:
         assert driftfit("check", tmp_path / "table.csv.gz", "--label", "label", "--order", "when")[0] == 1
 
     def test_a_gzip_bomb(self, tmp_path, monkeypatch):
-        from driftfit.app import csv_file
+        from driftfit.app import csv_files
 
-        monkeypatch.setattr(csv_file, "_MOST_UNPACKED", 2**20)
+        monkeypatch.setattr(csv_files, "_MOST_UNPACKED", 2**20)
         (tmp_path / "table.csv.gz").write_bytes(gzip.compress(b"x,label,when\n" + b"1,1,1\n" * 2_000_000))
         with pytest.raises(InputError, match="far more than a table"):
             read_csv(tmp_path / "table.csv.gz")
@@ -438,12 +438,12 @@ class TestMessages:
         assert "\udcff" not in errors
 
     def test_too_little_memory_is_said(self, tmp_path, monkeypatch):
-        from driftfit.app import csv_file
+        from driftfit.app import csv_files
 
         def too_much(*given, **options):
             raise MemoryError
 
-        monkeypatch.setattr(csv_file, "hash_file", too_much)
+        monkeypatch.setattr(csv_files, "hash_file", too_much)
         table().to_csv(tmp_path / "table.csv", index=False)
         code, _, errors = driftfit("check", tmp_path / "table.csv", "--label", "label", "--order", "when")
         assert code == 1

@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from driftfit.app import Column, Settings, check_frame, read, table_of
+from driftfit.app import Column, Settings, check_frame, load_run, read, table_of
 from driftfit.app.export import onnx_inputs, to_onnx, to_skops
-from driftfit.app.manifest import write_manifest
-from driftfit.app.model_file import load_predictor, save_predictor
+from driftfit.app.folder import write_manifest
+from driftfit.app.model_file import save_predictor
 from driftfit.app.models import model_from_word
 from driftfit.app.predictor import Predictor
 from driftfit.errors import AdaptationWarning, InputError
@@ -50,7 +50,7 @@ def test_a_stored_model_predicts_the_same(frame, tmp_path, method, model):
     files = save_predictor(predictor, tmp_path)
     write_json(tmp_path / "result.json", {})
     write_manifest(tmp_path, [*files, tmp_path / "result.json"])
-    loaded = load_predictor(tmp_path)
+    loaded = load_run(tmp_path).predictor
     again, same = loaded.predict(frame)
     np.testing.assert_array_equal(labels, again)
     np.testing.assert_array_equal(probability, same)
@@ -76,7 +76,7 @@ def test_a_map_with_broken_arrays_is_refused(frame, tmp_path):
     write_json(tmp_path / "result.json", {})
     write_manifest(tmp_path, [*files, tmp_path / "result.json"])
     with pytest.raises(InputError, match="does not work"):
-        load_predictor(tmp_path)
+        load_run(tmp_path)
 
 
 def test_rows_go_on_from_batch_to_batch_and_too_few_are_told(frame, monkeypatch):

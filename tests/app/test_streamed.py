@@ -7,12 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from driftfit.app import ByCalendar, Column, FilePosition, RowPosition, Settings, adapt_table, open_table, parquet_files
-from driftfit.app import spool as spooling
-from driftfit.app.label_column import read_labels, stream_labels
+from driftfit.app.labels import read_labels, stream_labels
+from driftfit.app.parquet_files import Spooled
 from driftfit.app.prepare import prepare
-from driftfit.app.spool import Spooled
 from driftfit.app.streamed_windows import stream_windows
-from driftfit.app.windowing import cut_windows
+from driftfit.app.windows import cut_windows
 from driftfit.cli import run_command
 from driftfit.domains import ByEdges, ByQuantile, ByValue
 from driftfit.errors import InputError
@@ -109,7 +108,6 @@ def folder(tmp_path_factory):
 @pytest.fixture
 def in_parts(monkeypatch):
     monkeypatch.setattr(parquet_files, "IN_MEMORY_ROWS", 10)
-    monkeypatch.setattr(spooling, "IN_MEMORY_ROWS", 10)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +135,6 @@ def test_predictions_are_spooled_and_are_the_same(folder, in_parts, monkeypatch)
     frames = pd.concat(list(streamed.predictions.frames()), ignore_index=True)
     assert len(streamed.predictions) == len(frames)
     monkeypatch.setattr(parquet_files, "IN_MEMORY_ROWS", 10**9)
-    monkeypatch.setattr(spooling, "IN_MEMORY_ROWS", 10**9)
     held = adapt_table(open_table([folder]), settings)
     pd.testing.assert_frame_equal(frames, held.predictions)
 
@@ -211,7 +208,7 @@ def test_a_model_that_learns_in_batches_sees_every_labelled_row(folder, in_parts
 
 @pytest.mark.parametrize("packed", ["", ".gz"])
 def test_large_csv_files_go_through_parquet(folder, tmp_path, monkeypatch, packed, caplog):
-    from driftfit.app import csv_file
+    from driftfit.app import csv_files
 
     frames = [pd.read_parquet(path) for path in sorted(folder.iterdir())]
     # What the first block does not show: fractions, words, and values where all was missing.
@@ -222,7 +219,7 @@ def test_large_csv_files_go_through_parquet(folder, tmp_path, monkeypatch, packe
     settings = Settings(label="kind", order=FilePosition(), windows=ByValue(), n_generated=0, drop=("late",))
     held = open_table(paths)
     expected = adapt_table(held, settings).predictions
-    monkeypatch.setattr(csv_file, "MOST_HELD", 10)
+    monkeypatch.setattr(csv_files, "MOST_HELD", 10)
     large = open_table(paths)
     assert "is large; it is read through the temporary folder" in caplog.text
     assert large.columns(["late"])["late"].tolist()[-1] == "word"
@@ -231,10 +228,10 @@ def test_large_csv_files_go_through_parquet(folder, tmp_path, monkeypatch, packe
 
 
 def test_a_large_csv_that_is_none_is_refused(tmp_path, monkeypatch):
-    from driftfit.app import csv_file
+    from driftfit.app import csv_files
 
     (tmp_path / "a.csv").write_text("a,b\n1,2\n1,2,3\n")
-    monkeypatch.setattr(csv_file, "MOST_HELD", 1)
+    monkeypatch.setattr(csv_files, "MOST_HELD", 1)
     with pytest.raises(InputError, match=r"a\.csv' is not a CSV table \("):
         open_table([tmp_path / "a.csv"])
 

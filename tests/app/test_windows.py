@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from driftfit.app.windowing import ByCalendar, cut_windows
+from driftfit.app.windows import ByCalendar, cut_windows
 from driftfit.domains import ByEdges, ByQuantile, ByValue
 from driftfit.errors import InputError
 

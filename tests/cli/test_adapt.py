@@ -161,7 +161,7 @@ def test_mlflow_serves_the_model(made, tmp_path):
     pytest.importorskip("mlflow")
     folder, _ = made
     uri = f"sqlite:///{tmp_path}/mlflow.db"
-    code = "import sys; from pathlib import Path; from driftfit.app.tracking import log_run; "
+    code = "import sys; from pathlib import Path; from driftfit.app.export import log_run; "
     code += "print(log_run(Path(sys.argv[1]), sys.argv[2]))"
     logged = subprocess.run(
         [sys.executable, "-c", code, folder / "RUN", uri], capture_output=True, text=True, cwd=tmp_path, timeout=200

@@ -92,11 +92,10 @@ def build(base: Path) -> None:
 def _write_run(folder: Path, table: pd.DataFrame, classifier: Any) -> None:
     from sklearn.pipeline import Pipeline
 
-    from driftfit.app.columns import conform, plan_columns
-    from driftfit.app.manifest import write_manifest
+    from driftfit.app.columns import as_matrix, conform, make_preprocessing, plan_columns
+    from driftfit.app.folder import write_manifest
     from driftfit.app.model_file import save_predictor
     from driftfit.app.predictor import Predictor
-    from driftfit.app.preprocess import as_matrix, make_preprocessing
     from driftfit.files import write_json
 
     folder.mkdir(parents=True)
@@ -492,7 +491,7 @@ def spoil(rng: random.Random, subject: str, folder: Path) -> list[str]:
         except (ValueError, zipfile.BadZipFile, KeyError, RecursionError, IndexError, OverflowError):  # spoiled already
             path.write_bytes(_bytes(rng, data, names))
     if subject in RUNS and names[0] != "manifest.json" and rng.random() < 0.9:
-        from driftfit.app.manifest import write_manifest
+        from driftfit.app.folder import write_manifest
 
         names.append("rehash")
         write_manifest(folder, [path for path in files if path.name != "manifest.json"])

@@ -20,11 +20,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from driftfit.app.columns import conform, plan_columns
-from driftfit.app.manifest import write_manifest
-from driftfit.app.model_file import load_predictor, save_predictor
+from driftfit.app import load_run
+from driftfit.app.columns import as_matrix, conform, make_preprocessing, plan_columns
+from driftfit.app.folder import write_manifest
+from driftfit.app.model_file import save_predictor
 from driftfit.app.predictor import Predictor
-from driftfit.app.preprocess import as_matrix, make_preprocessing
 from driftfit.errors import InputError
 from driftfit.files import write_bytes, write_json
 
@@ -62,9 +62,9 @@ def stored(table, tmp_path):
 _LOAD = """
 import sys, pathlib, pandas as pd
 from driftfit.errors import InputError
-from driftfit.app.model_file import load_predictor
+from driftfit.app import load_run
 try:
-    predictor = load_predictor(pathlib.Path(sys.argv[1]))
+    predictor = load_run(pathlib.Path(sys.argv[1])).predictor
 except InputError as error:
     print("refused:", error)
 else:
@@ -125,7 +125,7 @@ def test_a_spoiled_tree_is_refused(stored, case, kind):
     small = {"max_depth": 4, "random_state": 0}
     model = DecisionTreeClassifier(**small) if kind == "tree" else RandomForestClassifier(3, **small)
     with pytest.raises(InputError, match=words):
-        load_predictor(stored(model, tree_state(**changes)))
+        load_run(stored(model, tree_state(**changes)))
 
 
 def edited(folder, change):
@@ -200,7 +200,7 @@ def boosting(**changes):
 def test_a_spoiled_boosted_tree_is_refused(stored, changes, words):
     model = HistGradientBoostingClassifier(max_iter=2, early_stopping=False)
     with pytest.raises(InputError, match=words):
-        load_predictor(stored(model, boosting(**changes)))
+        load_run(stored(model, boosting(**changes)))
 
 
 def setting(**values):
@@ -257,7 +257,7 @@ OTHERS = {
 def test_parts_that_do_not_fit_are_refused(stored, case):
     make, spoil, words = OTHERS[case]
     with pytest.raises(InputError, match=words):
-        load_predictor(stored(make(), spoil))
+        load_run(stored(make(), spoil))
 
 
 def test_sound_models_of_all_kinds_are_loaded(stored, table):
@@ -271,7 +271,7 @@ def test_sound_models_of_all_kinds_are_loaded(stored, table):
         SVC(kernel="linear"),
         MLPClassifier((4,), max_iter=20),
     ):
-        predictor = load_predictor(stored(model))
+        predictor = load_run(stored(model)).predictor
         features = as_matrix(predictor.preprocessing, conform(table, predictor.plans))
         assert (predictor.predict(table)[0] == model.predict(features)).mean() > 0.99
 
@@ -285,7 +285,7 @@ def test_a_packed_archive_is_refused(stored):
             archive.writestr(name, content)
     write_manifest(folder, [folder / name for name in ("model.skops", "columns.json", "result.json")])
     with pytest.raises(InputError, match="is packed, which driftfit never does"):
-        load_predictor(folder)
+        load_run(folder)
 
 
 def test_the_same_model_gives_the_same_bytes(stored):
@@ -300,8 +300,6 @@ def test_the_same_model_gives_the_same_bytes(stored):
 @pytest.mark.parametrize("content", [b"[]", b"{}", b"null", b"[" * 100_000, b'{"format": 1, "columns": 3}', b"\xff"])
 @pytest.mark.parametrize("name", ["columns.json", "result.json"])
 def test_rehashed_nonsense_is_one_clear_line(stored, name, content):
-    from driftfit.app import load_run
-
     folder = stored(LogisticRegression())
     write_bytes(folder / name, content)
     write_manifest(folder, [folder / file for file in ("model.skops", "columns.json", "result.json")])
@@ -314,8 +312,6 @@ def test_rehashed_nonsense_is_one_clear_line(stored, name, content):
 
 @pytest.mark.parametrize("name", ["manifest.json", "model.skops", "columns.json", "result.json"])
 def test_a_pipe_in_a_run_does_not_keep_us_waiting(stored, name):
-    from driftfit.app import load_run
-
     folder = stored(LogisticRegression())
     (folder / name).unlink()
     os.mkfifo(folder / name)
@@ -349,17 +345,17 @@ def test_a_spoiled_description_of_a_network_is_one_clear_line(stored, table, cas
     torch = pytest.importorskip("torch")
     from driftfit.models.torch.classifier import TorchClassifier
 
-    plain = load_predictor(stored(LogisticRegression()))
+    plain = load_run(stored(LogisticRegression())).predictor
     features = as_matrix(plain.preprocessing, conform(table, plain.plans))
     network = TorchClassifier(torch.nn.Linear(4, 2), epochs=1, device="cpu", random_state=0)
     folder = stored(LogisticRegression())
     predictor = Predictor(plain.plans, plain.preprocessing, network.fit(features, (features[:, 0] > 0).astype(int)))
     files = [*save_predictor(predictor, folder), folder / "result.json"]
     write_manifest(folder, files)
-    load_predictor(folder)
+    load_run(folder)
     about = json.loads((folder / "network.json").read_text())
     write_bytes(folder / "network.json", json.dumps(NETWORKS[case](about)).encode())
     write_manifest(folder, files)
     with pytest.raises(InputError) as caught:
-        load_predictor(folder)
+        load_run(folder)
     assert "\n" not in str(caught.value)

@@ -6,8 +6,7 @@ import shutil
 import pytest
 
 from driftfit.app import save_run, summarise
-from driftfit.app.folder import rebuild_pages, write_predictions
-from driftfit.app.manifest import is_whole, open_run, put_file
+from driftfit.app.folder import is_whole, open_run, put_file, rebuild_pages, write_predictions
 from driftfit.errors import InputError
 
 FIRST, SECOND = "<p>first", "<p>second"

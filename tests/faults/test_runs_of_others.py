@@ -6,8 +6,7 @@ import os
 import pytest
 
 from driftfit.app import load_run, save_run, summarise
-from driftfit.app.folder import check_target, read_result, rebuild_pages, write_predictions
-from driftfit.app.manifest import put_file
+from driftfit.app.folder import check_target, put_file, read_result, rebuild_pages, write_predictions
 from driftfit.cli import main
 from driftfit.errors import InputError
 
@@ -140,7 +139,7 @@ def test_the_command_line_says_one_line_where_the_disk_is_full(tmp_path, small_r
 
 
 def test_a_result_without_its_parts_is_one_line(run, capsys):
-    from driftfit.app.manifest import write_manifest
+    from driftfit.app.folder import write_manifest
     from driftfit.files import write_json
 
     names = json.loads((run / "manifest.json").read_text())["sha256"]

@@ -23,7 +23,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 
 from driftfit import Domain, DomainSequence, datasets
-from driftfit.app.encoder import MLPEncoder
+from driftfit.app.models import MLPEncoder
 from driftfit.datasets.toy import moving_gaussians, rotated_digits, rotating_moons
 from driftfit.methods import GOAT, Transport, Workspace
 from driftfit.models import as_learner

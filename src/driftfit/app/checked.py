@@ -11,13 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftfit.app.best_model import BestModel
-from driftfit.app.columns import conform
-from driftfit.app.label_column import Labels
-from driftfit.app.models import is_network, make_model, model_from_word
+from driftfit.app.columns import as_matrix, conform, feature_owners
+from driftfit.app.labels import Labels
+from driftfit.app.models import BestModel, is_network, make_model, model_from_word
 from driftfit.app.own_model import answered_codes
 from driftfit.app.prepare import Prepared, prepare
-from driftfit.app.preprocess import as_matrix, feature_owners
 from driftfit.app.read import Table, table_of
 from driftfit.app.settings import Settings
 from driftfit.errors import InputError

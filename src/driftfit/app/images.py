@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from driftfit.app.csv_file import read_csv
+from driftfit.app.csv_files import read_csv
 from driftfit.app.read import FileInfo, FrameTable, first_line, hash_file
 from driftfit.errors import InputError
 from driftfit.extras import need

@@ -13,10 +13,10 @@ import pandas as pd
 from driftfit.app.checked import Checked, Progress, check_table, recorded
 from driftfit.app.labelled_rows import LabelledRows, adapt_with_labels
 from driftfit.app.models import is_network
+from driftfit.app.parquet_files import Spooled, collected
 from driftfit.app.predictor import Predictor
 from driftfit.app.read import Table, table_of
 from driftfit.app.settings import Settings
-from driftfit.app.spool import Spooled, collected
 from driftfit.methods import (
     GOAT,
     Adaptation,

@@ -15,22 +15,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from driftfit.app.columns import ColumnPlan, Kind, conform
-from driftfit.app.gaps import find_gaps
-from driftfit.app.manifest import FORMAT, open_run
+from driftfit.app.columns import ColumnPlan, Kind, as_matrix, conform
 from driftfit.app.models import is_network
-from driftfit.app.native_checks import check_pipeline
 from driftfit.app.own_model import COLUMN, OwnModel, own_model, predictions_in
-from driftfit.app.predictor import Predictor
-from driftfit.app.preprocess import as_matrix
-from driftfit.app.skops_bytes import repeatable
-from driftfit.app.trusted_types import load_skops, unknown_types
+from driftfit.app.predictor import Predictor, find_gaps
+from driftfit.app.skops_files import check_pipeline, load_skops, repeatable, unknown_types
 from driftfit.errors import InputError, one_line
 from driftfit.files import write_bytes, write_json
 from driftfit.models import as_learner
 
-__all__ = ["load_predictor", "read_json", "save_predictor"]
+__all__ = ["FORMAT", "load_predictor", "read_json", "save_predictor"]
 
+FORMAT = 1
 _COLUMNS, _PIPELINE, _NETWORK, _OWN = "columns.json", "model.skops", "network", "own_model"
 
 _EXAMPLES = {Kind.NUMBER: 0.0, Kind.BOOLEAN: True, Kind.DATE: "2000-01-01", Kind.DROPPED: None} | dict.fromkeys(
@@ -74,15 +70,7 @@ def save_predictor(predictor: Predictor, folder: Path) -> list[Path]:
 
 
 def load_predictor(folder: Path, own: OwnModel | None = None) -> Predictor:
-    """Read what `save_predictor` wrote, after checking every hash, every type and every native part.
-
-    Parameters
-    ----------
-    folder : Path
-    own : OwnModel, optional
-        The model in use, where the run kept it and it is Python code, which a run does not hold.
-    """
-    open_run(folder)
+    """Read what `save_predictor` wrote, after checking every type and every native part."""
     about = read_json(folder / _COLUMNS)
     if about.get("format") != FORMAT:
         found = one_line(about.get("format"), 40)

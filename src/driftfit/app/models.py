@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import importlib.util
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.neural_network import MLPClassifier
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from driftfit.domains import LabelledDomain
 from driftfit.errors import InputError
 from driftfit.methods import (
     CovarianceAlignment,
@@ -19,10 +27,21 @@ from driftfit.methods import (
     RecentScale,
     SourceOnly,
 )
+from driftfit.methods.held_out import held_out
+from driftfit.models import as_learner
 from driftfit.models.seeding import seed_open
 from driftfit.selection import ChosenGOAT
 
-__all__ = ["encoder_from_word", "is_network", "make_model", "method_from_word", "model_from_word", "object_in_file"]
+__all__ = [
+    "BestModel",
+    "MLPEncoder",
+    "encoder_from_word",
+    "is_network",
+    "make_model",
+    "method_from_word",
+    "model_from_word",
+    "object_in_file",
+]
 
 _WORDS = ("logistic", "forest", "boosting", "mlp", "sgd")
 
@@ -72,7 +91,7 @@ def encoder_from_word(word: str) -> Any:
     if word == "none":
         return None
     if word == "mlp":
-        from driftfit.app.encoder import MLPEncoder
+        from driftfit.app.models import MLPEncoder
 
         return MLPEncoder()
     kind, _, number = word.partition(":")
@@ -163,3 +182,78 @@ def object_in_file(path: Path, name: str) -> Any:
     if not hasattr(module, name):
         raise InputError(f"{str(path)!r} defines no {name!r}")
     return getattr(module, name)
+
+
+class MLPEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Activations of the hidden layer of an `MLPClassifier`.
+
+    Parameters
+    ----------
+    n_units : int
+        Width of the hidden layer, and number of features behind it.
+    max_iter : int
+    random_state : int, generator or None
+
+    Examples
+    --------
+    >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [3.0, 3.0], [3.0, 4.0]])
+    >>> MLPEncoder(n_units=4, max_iter=5000, random_state=0).fit(X, [0, 0, 1, 1]).transform(X).shape
+    (4, 4)
+    """
+
+    def __init__(self, n_units: int = 32, *, max_iter: int = 100, random_state: Any = None) -> None:
+        self.n_units = n_units
+        self.max_iter = max_iter
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Train the network on labelled samples."""
+        X = validate_data(self, X, reset=True)
+        network = MLPClassifier((self.n_units,), max_iter=self.max_iter, random_state=self.random_state)
+        network.fit(X, y)
+        self.weights_: NDArray[np.float64] = network.coefs_[0]
+        self.offsets_: NDArray[np.float64] = network.intercepts_[0]
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """What the hidden layer says about each sample."""
+        check_is_fitted(self, "weights_")
+        X = validate_data(self, X, reset=False)
+        return np.asarray(np.maximum(X @ self.weights_ + self.offsets_, 0.0))
+
+
+_N_FOLDS = 3
+
+
+@dataclass(frozen=True)
+class BestModel:
+    """Stands for the best of several classifiers; of equal ones the first.
+
+    Parameters
+    ----------
+    words : tuple of str
+        As for `model_from_word`, the simplest first.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(300, 2))
+    >>> source = LabelledDomain(x, (x[:, 0] * x[:, 1] > 0).astype(int))
+    >>> BestModel(("logistic", "forest")).pick(source)[0]
+    'forest'
+    """
+
+    words: tuple[str, ...] = ("logistic", "forest", "boosting")
+
+    def pick(self, source: LabelledDomain, seed: int = 0) -> tuple[str, str]:
+        """The word of the best one, and a sentence on all of them."""
+        scores = {}
+        for word in self.words:
+            model = make_model(model_from_word(word), None, len(source), source.samples.shape[1], seed)
+            held = held_out(as_learner(model, source.classes), source, _N_FOLDS, seed)
+            scores[word] = float((held.logits.argmax(axis=1) == held.codes).mean())
+        best = max(scores, key=lambda word: scores[word])
+        largest = float(np.bincount(source.codes()).max() / len(source))
+        shown = ", ".join(f"{word} {100 * value:.1f} %" for word, value in scores.items())
+        words = f"{best} is the best model of {shown} by cross-validation on the first window"
+        return best, f"{words} (its largest class: {100 * largest:.1f} %)"

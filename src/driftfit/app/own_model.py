@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from driftfit.app.label_column import is_true
+from driftfit.app.labels import is_true
 from driftfit.app.models import object_in_file
 from driftfit.app.read import Table
 from driftfit.errors import InputError, one_line
@@ -169,8 +169,7 @@ def answered_codes(
 
 
 def _of_skops(word: str, data: bytes) -> OwnModel:
-    from driftfit.app.native_checks import check_parts
-    from driftfit.app.trusted_types import loaded_skops
+    from driftfit.app.skops_files import check_parts, loaded_skops
 
     model = loaded_skops(data, word)
     if not hasattr(model, "predict"):

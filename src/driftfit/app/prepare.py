@@ -10,13 +10,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from driftfit.app.columns import ColumnPlan, conform, plan_columns
-from driftfit.app.label_column import Labels, read_labels, stream_labels
-from driftfit.app.preprocess import as_matrix, make_preprocessing
+from driftfit.app.columns import ColumnPlan, as_matrix, conform, make_preprocessing, plan_columns
+from driftfit.app.labels import Labels, read_labels, stream_labels
 from driftfit.app.read import Table
 from driftfit.app.settings import Column, FilePosition, Settings
 from driftfit.app.streamed_windows import can_stream, stream_windows
-from driftfit.app.windowing import Window, cut_windows
+from driftfit.app.windows import Window, cut_windows
 from driftfit.domains import Domain, DomainSequence, some_rows
 from driftfit.domains.windows import Windows
 from driftfit.errors import InputError

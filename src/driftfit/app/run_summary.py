@@ -12,10 +12,9 @@ import numpy as np
 
 from driftfit import __version__
 from driftfit.app.checked import Checked
+from driftfit.app.columns import feature_owners
 from driftfit.app.job import Result
-from driftfit.app.picture_tiles import image_tiles
-from driftfit.app.preprocess import feature_owners
-from driftfit.app.report_numbers import confidence_histogram, domain_distances, flat_map, what_moved
+from driftfit.app.report.numbers import confidence_histogram, domain_distances, flat_map, image_tiles, what_moved
 from driftfit.selection import AccuracyEstimate, Choice, Ladder, LadderChoice
 
 __all__ = ["check_summary", "plain", "summarise"]

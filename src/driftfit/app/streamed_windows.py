@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from driftfit.app.windowing import (
+from driftfit.app.windows import (
     FEWEST_ROWS,
     MOST_WINDOWS,
     ByCalendar,

@@ -58,7 +58,7 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
 
     check_target(chosen.out, chosen.force)
     if chosen.mlflow is not None:
-        from driftfit.app.tracking import check_mlflow
+        from driftfit.app.export import check_mlflow
 
         check_mlflow()
     with stages() as progress:
@@ -77,7 +77,7 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
         progress("write", 1, 1)
     show_warnings(result.warnings)
     if chosen.mlflow is not None:
-        from driftfit.app.tracking import log_run
+        from driftfit.app.export import log_run
 
         log_run(chosen.out, chosen.mlflow)
     print(json.dumps(summary, indent=2, ensure_ascii=False) if chosen.as_json else _text(summary, chosen.out))

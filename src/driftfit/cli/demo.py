@@ -92,7 +92,7 @@ def _write_table(target: Path, fail: Fail) -> int:
     need_tables("demo --table")
     import pandas as pd
 
-    from driftfit.app.spool import write_frames
+    from driftfit.app.parquet_files import write_frames
     from driftfit.datasets.toy import drifting_events
     from driftfit.files import atomic_file
 

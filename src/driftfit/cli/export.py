@@ -26,7 +26,7 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
     need_tables("export")
     from driftfit.app import load_run
     from driftfit.app.export import to_onnx, to_skops
-    from driftfit.app.manifest import put_file
+    from driftfit.app.folder import put_file
     from driftfit.files import write_bytes
 
     predictor = load_run(chosen.run).predictor

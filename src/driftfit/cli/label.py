@@ -32,7 +32,7 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
     if chosen.out.suffix != ".csv":
         fail(f"rows to label are written as .csv, got {str(chosen.out)!r}")
     from driftfit.app import check_table, open_table
-    from driftfit.app.csv_file import without_formulas
+    from driftfit.app.csv_files import without_formulas
     from driftfit.app.folder import read_result, write_predictions
     from driftfit.app.labelled_rows import wanted_rows
     from driftfit.errors import InputError

@@ -49,7 +49,7 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
     need_tables("predict")
     from driftfit.app import load_run, open_table
     from driftfit.app.checked import recorded
-    from driftfit.app.csv_file import without_formulas
+    from driftfit.app.csv_files import without_formulas
     from driftfit.app.folder import check_predictions_path, write_predictions
     from driftfit.app.own_model import own_model
 

@@ -200,9 +200,8 @@ def settings_of(chosen: argparse.Namespace, fail: Fail) -> Settings:
         fail("--old-model and --old-predictions exclude each other: one model is in use")
     method = chosen.method if chosen.generated is None else "goat"
     from driftfit.app import Keep, Limits, Settings
-    from driftfit.app.best_model import BestModel
-    from driftfit.app.models import encoder_from_word, method_from_word, model_from_word
-    from driftfit.app.trusted_types import check_storable
+    from driftfit.app.models import BestModel, encoder_from_word, method_from_word, model_from_word
+    from driftfit.app.skops_files import check_storable
 
     settings = Settings(
         label=chosen.label,
@@ -273,7 +272,7 @@ def _order(word: str | None, by_file: bool) -> Any:
 
 def _windows(words: tuple[str, Any] | None, by_file: bool) -> Any:
     from driftfit.app import ByCalendar
-    from driftfit.app.windowing import parse_values
+    from driftfit.app.windows import parse_values
     from driftfit.domains import ByEdges, ByQuantile, ByValue
 
     if words is None:

@@ -12,16 +12,12 @@ from importlib.resources import files
 
 import pytest
 
-from driftfit.app.report.accuracy_chart import caution, estimates, interval_chart, overlaid_paths
-from driftfit.app.report.confidence_chart import confidence_histogram
-from driftfit.app.report.content import stops
-from driftfit.app.report.image_tiles import png, strips
+from driftfit.app.report.accuracy import caution, confidence_histogram, estimates, interval_chart, overlaid_paths
+from driftfit.app.report.content import short, stops
 from driftfit.app.report.listings import gain_unit, largest_class
-from driftfit.app.report.map_chart import distance_grid, domain_map
-from driftfit.app.report.moved_features import drift_bars, feature_bars, feature_shares, plan_lines
-from driftfit.app.report.path_chart import class_totals, given_labels, step_bars
+from driftfit.app.report.moved import drift_bars, feature_bars, feature_shares, plan_lines, png, strips
+from driftfit.app.report.path import class_totals, distance_grid, domain_map, given_labels, step_bars
 from driftfit.app.report.svg import Frame, ticks
-from driftfit.app.report.words import short
 
 STYLE = files("driftfit.app.report").joinpath("template", "style.css").read_text(encoding="utf-8")
 

@@ -7,8 +7,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from driftfit.app.report.content import Stop, at_position, clip, dig, number, records, texts
-from driftfit.app.report.words import count, interval, moment, percent, short, size, stop_words
+from driftfit.app.report.content import (
+    Stop,
+    at_position,
+    clip,
+    count,
+    dig,
+    interval,
+    moment,
+    number,
+    percent,
+    records,
+    short,
+    size,
+    stop_words,
+    texts,
+)
 
 __all__ = [
     "StepRow",

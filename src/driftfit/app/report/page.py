@@ -12,10 +12,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from driftfit.app.report.accuracy_chart import caution, estimates, interval_chart, overlaid_paths
-from driftfit.app.report.confidence_chart import confidence_histogram
-from driftfit.app.report.content import clip, dig, number, records, stops, texts
-from driftfit.app.report.image_tiles import strips
+from driftfit.app.report.accuracy import caution, confidence_histogram, estimates, interval_chart, overlaid_paths
+from driftfit.app.report.content import clip, dig, headline, interval, number, percent, records, short, stops, texts
 from driftfit.app.report.listings import (
     check_rows,
     differences,
@@ -29,10 +27,8 @@ from driftfit.app.report.listings import (
     simple_fields,
     step_rows,
 )
-from driftfit.app.report.map_chart import distance_grid, domain_map
-from driftfit.app.report.moved_features import drift_bars, feature_bars, feature_shares, plan_lines
-from driftfit.app.report.path_chart import accuracy_line, class_stack, step_bars
-from driftfit.app.report.words import headline, interval, percent, short
+from driftfit.app.report.moved import drift_bars, feature_bars, feature_shares, plan_lines, strips
+from driftfit.app.report.path import accuracy_line, class_stack, distance_grid, domain_map, step_bars
 
 __all__ = ["build_page"]
 

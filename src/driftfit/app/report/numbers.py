@@ -1,4 +1,4 @@
-"""Numbers for the report: the map of domains, what moved, lines of the plan, confidence."""
+"""Numbers for the report: the map of domains, what moved, lines of the plan, confidence, images."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from driftfit.app.job import Result
 from driftfit.domains import Domain, DomainSequence, is_tensor, some_rows
 from driftfit.methods import top_probability
 from driftfit.models import Learner
 from driftfit.seeds import derive_seed
 from driftfit.transport import Plan, transport, wasserstein
 
-__all__ = ["as_array", "confidence_histogram", "domain_distances", "flat_map", "what_moved"]
+__all__ = ["as_array", "confidence_histogram", "domain_distances", "flat_map", "image_tiles", "what_moved"]
 
 _MAP_SAMPLES = 200
 _PLAN_SAMPLES = 1_000
@@ -152,3 +153,40 @@ def _two_samples(domain: Domain, most: int, seed: int) -> tuple[NDArray[np.float
 
 def _pairwise(points: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.linalg.norm(points[:, None, :] - points[None, :, :], axis=2))
+
+
+_TILES = 8
+
+
+def image_tiles(result: Result) -> dict[str, Any] | None:
+    """A few images of each domain on the path; None where samples are not images.
+
+    Generated images are shown where the encoder can be turned back into pixels.
+    """
+    shape = result.checked.table.image_shape
+    if shape is None:
+        return None
+    front = [step for name, step in getattr(result.source.estimator, "steps", []) if name == "encoder"]
+    if front and not hasattr(front[0], "inverse_transform"):
+        return _real_tiles(result, shape)
+    path = result.path
+    places = [(0.0, False, path.source), *((step.position, step.generated, step.domain) for step in path.steps)]
+    steps = []
+    for position, generated, domain in places:
+        samples = as_array(domain.take(np.arange(min(_TILES, len(domain)))))
+        pixels = front[0].inverse_transform(samples) if front else samples
+        steps.append({"position": position, "generated": generated, "tiles": _grey(pixels)})
+    return {"shape": list(shape), "steps": steps}
+
+
+def _real_tiles(result: Result, shape: tuple[int, int]) -> dict[str, Any]:
+    sequence = result.checked.prepared.training
+    steps = [
+        {"position": number / (len(sequence) - 1), "generated": False, "tiles": _grey(domain.samples[:_TILES])}
+        for number, domain in enumerate(sequence)
+    ]
+    return {"shape": list(shape), "steps": steps}
+
+
+def _grey(pixels: Any) -> list[list[float]]:
+    return [np.clip(row, 0.0, 1.0).round(3).tolist() for row in np.asarray(pixels)]

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from driftfit.app.windowing import exact_number
+from driftfit.app.windows import exact_number
 from driftfit.domains.labels import plain_labels
 from driftfit.domains.order import value_name
 from driftfit.errors import InputError

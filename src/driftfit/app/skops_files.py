@@ -1,20 +1,175 @@
-"""What a loaded model is made of, looked at before it is used.
-
-Compiled code follows the indices that a model holds without asking: a child beyond the nodes of a tree ends the
-interpreter. So every object of a loaded pipeline is visited; a compiled one is refused unless a check here knows it.
-"""
+"""Skops files whose types are all on a short list, and whose bytes repeat; nothing is ever unpickled."""
 
 from __future__ import annotations
 
+import io
+import json
+import warnings
+from pathlib import Path, PurePosixPath
 from typing import Any
+from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from driftfit.errors import InputError
+from driftfit.app.models import is_network
+from driftfit.errors import InputError, one_line
 
-__all__ = ["check_parts", "check_pipeline"]
+__all__ = [
+    "check_parts",
+    "check_pipeline",
+    "check_storable",
+    "load_skops",
+    "loaded_skops",
+    "repeatable",
+    "unknown_types",
+]
+
+# What the classifiers and transformers offered here are made of, beyond what skops trusts by itself.
+_TRUSTED = frozenset(
+    {
+        "driftfit.methods.feature_maps.AffineMap",
+        "driftfit.methods.feature_maps.RankMap",
+        "driftfit.methods.recent_scale.RecentMap",
+        "driftfit.methods.rescaled_classifier.RescaledClassifier",
+        "driftfit.app.models.MLPEncoder",
+        "numpy.dtype",
+        "sklearn._loss.link.Interval",
+        "sklearn._loss.link.LogitLink",
+        "sklearn._loss.link.MultinomialLogit",
+        "sklearn._loss.loss.HalfBinomialLoss",
+        "sklearn._loss.loss.HalfMultinomialLoss",
+        "sklearn.calibration._CalibratedClassifier",
+        "sklearn.calibration._SigmoidCalibration",
+        "sklearn.ensemble._hist_gradient_boosting.binning._BinMapper",
+        "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+        "sklearn.metrics._dist_metrics.EuclideanDistance64",
+        "sklearn.neighbors._kd_tree.KDTree",
+        "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
+        "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
+        "sklearn.tree._tree.Tree",
+        "sklearn.utils._bunch.Bunch",
+    }
+)
+
+
+def check_storable(model: Any) -> None:
+    """Raise unless a model is made of types that can be stored and loaded safely.
+
+    Asked before a long run rather than after it, of a copy trained on a few made-up rows.
+    """
+    if is_network(model):
+        return
+    import skops.io
+
+    try:
+        unknown = unknown_types(skops.io.dumps(_tried(model)))
+    except Exception as error:
+        raise InputError(f"{type(model).__name__} cannot be stored without pickle ({error})") from None
+    if unknown:
+        raise InputError(
+            f"a model with parts of type {unknown[0]} cannot be stored safely; build it from scikit-learn's own "
+            "classifiers, or use driftfit's TorchClassifier"
+        )
+
+
+def _tried(model: Any) -> Any:
+    from sklearn.base import clone
+
+    samples = np.random.default_rng(0).normal(size=(60, 4))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return clone(model).fit(samples, (samples[:, 0] > 0).astype(int))
+    except Exception:  # a classifier that cannot live on so little is looked at as it is
+        return model
+
+
+def load_skops(path: Path) -> Any:
+    """Read a skops file whose types are all known."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{str(path)!r} cannot be read ({error.strerror})") from None
+    return loaded_skops(data, str(path))
+
+
+def loaded_skops(data: bytes, who: str) -> Any:
+    """What the bytes of a skops file hold, if its types are all known; ``who`` names it in messages."""
+    import skops.io
+
+    try:
+        _check_stored(data)
+        unknown = unknown_types(data)
+    except Exception as error:
+        raise InputError(f"{who!r} is not a skops file ({one_line(error)})") from None
+    if unknown:
+        raise InputError(
+            f"{who!r} asks for the type {one_line(unknown[0])}, which is not on the list of trusted types; "
+            "it was not loaded"
+        )
+    try:
+        return skops.io.loads(data, trusted=sorted(_TRUSTED))
+    except Exception as error:
+        raise InputError(f"{who!r} cannot be loaded ({one_line(error)})") from None
+
+
+def _check_stored(data: bytes) -> None:
+    """Our archives are not packed: one that is may grow beyond all memory."""
+    with ZipFile(io.BytesIO(data)) as archive:
+        packed = [file.filename for file in archive.infolist() if file.compress_type != ZIP_STORED]
+    if packed:
+        raise ValueError(f"{packed[0]!r} in it is packed, which driftfit never does")
+
+
+def unknown_types(data: bytes) -> list[str]:
+    """Types in a skops file that are not trusted."""
+    import skops.io
+
+    return sorted(set(skops.io.get_untrusted_types(data=data)) - _TRUSTED)
+
+
+_SCHEMA = "schema.json"
+
+
+def repeatable(data: bytes) -> bytes:
+    """A skops archive with numbers in place of memory addresses, and no dates.
+
+    Parameters
+    ----------
+    data : bytes
+        From ``skops.io.dumps``.
+    """
+    with ZipFile(io.BytesIO(data)) as archive:
+        schema = json.loads(archive.read(_SCHEMA))
+        files: dict[str, str] = {}
+        _renumber(schema, {}, files)
+        contents = {new: archive.read(old) for old, new in files.items()}
+    contents[_SCHEMA] = json.dumps(schema, indent=2).encode()
+    buffer = io.BytesIO()
+    with ZipFile(buffer, "w", ZIP_STORED) as archive:
+        for name, content in contents.items():
+            # The date of a file says nothing about a model.
+            archive.writestr(ZipInfo(name, (1980, 1, 1, 0, 0, 0)), content)
+    return buffer.getvalue()
+
+
+def _renumber(node: Any, numbers: dict[int, int], files: dict[str, str]) -> None:
+    """Number objects and files in the order in which the schema names them, in place."""
+    if isinstance(node, list):
+        for item in node:
+            _renumber(item, numbers, files)
+    if not isinstance(node, dict):
+        return
+    if isinstance(node.get("__id__"), int):
+        node["__id__"] = numbers.setdefault(node["__id__"], len(numbers))
+    # Only a description of an object names a file; a parameter of this name is an object itself.
+    if isinstance(node.get("file"), str) and "__loader__" in node:
+        node["file"] = files.setdefault(node["file"], f"{len(files)}{PurePosixPath(node['file']).suffix}")
+    for item in node.values():
+        _renumber(item, numbers, files)
+
 
 _PLAIN = (type(None), bool, int, float, complex, str, bytes, slice, type, np.generic, np.dtype)
 _RANDOM = (np.random.RandomState, np.random.Generator)
