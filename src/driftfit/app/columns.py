@@ -72,14 +72,7 @@ def plan_columns(
 ) -> tuple[ColumnPlan, ...]:
     """Look at the features of all windows, never at labels, and decide what each column is.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        Feature columns.
-    keep_constant : bool
-        Keep constant number columns, as for the pixels of images.
-    categorical : tuple of str
-        Columns whose values are codes, whatever they look like.
+    ``categorical`` names columns whose values are codes, whatever they look like; ``keep_constant`` is for pixels.
 
     Examples
     --------
@@ -237,11 +230,7 @@ def _some(names: Any) -> str:
 def make_preprocessing(plans: tuple[ColumnPlan, ...], *, scale: bool = True) -> Any:
     """The ColumnTransformer of a table: impute and scale numbers, one-hot words.
 
-    Parameters
-    ----------
-    plans : tuple of ColumnPlan
-    scale : bool
-        Bring numbers to mean 0 and variance 1; images stay as they are.
+    Images are not scaled.
     """
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer

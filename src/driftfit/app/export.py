@@ -149,13 +149,6 @@ def log_run(folder: Path, uri: str, experiment: str = "driftfit") -> str:
     """Log a run that was written to a folder; returns the URI of the model.
 
     The model is logged as code with the folder's files beside it: no pickle.
-
-    Parameters
-    ----------
-    folder : Path
-    uri : str
-        Tracking store, such as ``sqlite:///mlflow.db``.
-    experiment : str
     """
     check_mlflow()
     import mlflow

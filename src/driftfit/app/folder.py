@@ -198,11 +198,7 @@ def open_run(folder: Path, *, pages: bool = True) -> dict[str, str]:
 
     A replacement of the run that was interrupted is put in order first.
 
-    Parameters
-    ----------
-    folder : Path
-    pages : bool
-        Look at the report and the model card too, where they are; without, they may have been changed.
+    Without ``pages`` the report and the model card may have been changed.
     """
     recover(folder, is_whole)
     return _read_manifest(folder, pages)
@@ -232,15 +228,7 @@ def check_unchanged(folder: Path) -> None:
 
 
 def put_file(folder: Path, name: str, data: bytes) -> Path:
-    """Write a file of a run and its hash. At every moment the manifest fits what is there.
-
-    Parameters
-    ----------
-    folder : Path
-        A run.
-    name : str
-    data : bytes
-    """
+    """Write a file of a run and its hash. At every moment the manifest fits what is there."""
     path = folder / name
     content = _content(folder)
     # Both versions are right until the new one is in place.

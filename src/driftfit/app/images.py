@@ -27,20 +27,10 @@ _FILE_COLUMNS = ("file", "filename", "image", "path", "name")
 
 @dataclass(frozen=True, eq=False)
 class ImageTable:
-    """Images beside the CSV that names them: labels and order come from the one, features from the other.
+    """Images beside the CSV that names them: labels and order come from the one, features from the other."""
 
-    Attributes
-    ----------
-    about : DataFrame
-        The CSV.
-    pixels : DataFrame
-        Grey values in columns ``pixel_0``, ``pixel_1``, ...
-    image_shape : (height, width)
-    files : tuple of FileInfo
-    """
-
-    about: pd.DataFrame
-    pixels: pd.DataFrame
+    about: pd.DataFrame  # the CSV
+    pixels: pd.DataFrame  # grey values in columns ``pixel_0``, ``pixel_1``,
     image_shape: tuple[int, int]
     files: tuple[FileInfo, ...]
     guessed: bool = True
@@ -79,10 +69,6 @@ def open_images(folder: Path) -> ImageTable:
     The CSV names an image file per row in a column ``file`` (or filename, image, path, name) and
     holds the label and order columns; its other columns are left out. Images become grey values
     between 0 and 1 in columns ``pixel_0``, ``pixel_1``, ...; sides above 32 pixels are reduced.
-
-    Parameters
-    ----------
-    folder : Path
     """
     lists = sorted(folder.glob("*.csv"))
     if len(lists) != 1:

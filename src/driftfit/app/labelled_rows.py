@@ -45,27 +45,14 @@ _SHARES = {"evenly": 0.5, "mostly": 0.95}
 
 @dataclass(frozen=True, eq=False)
 class LabelledRows:
-    """Rows of the last window with their labels.
+    """Rows of the last window with their labels."""
 
-    Attributes
-    ----------
-    rows : int array
-        Rows of the table.
-    samples : array
-        Their features.
-    codes : int array
-        Labels as numbers of the model's classes; -1 for a class that the first window does not have.
-    weights : array
-        How much of the last window each stands for; they sum to 1.
-    in_use : int array or None
-        What the model in use says about them, where there is one.
-    """
-
-    rows: NDArray[np.int64]
-    samples: NDArray[np.float64]
+    rows: NDArray[np.int64]  # rows of the table
+    samples: NDArray[np.float64]  # their features
+    # Labels as numbers of the model's classes; -1 for a class that the first window does not have.
     codes: NDArray[np.int64]
-    weights: NDArray[np.float64]
-    in_use: NDArray[np.int64] | None = None
+    weights: NDArray[np.float64]  # how much of the last window each stands for; they sum to 1
+    in_use: NDArray[np.int64] | None = None  # what the model in use says about them, where there is one
 
     def judge(self, runs: Runs) -> Judgement:
         """Right or wrong on each labelled row; a candidate that learnt from a row is asked without it."""
@@ -91,12 +78,7 @@ def rows_to_ask(
     Four fifths go to rows on which candidates disagree, spread evenly over the ways in which they do; the others to
     rows on which all agree. Inside each of the two every row has the same chance, so that weighted means are unbiased.
 
-    Parameters
-    ----------
-    votes : mapping of names to int arrays
-        What each candidate says about every row.
-    budget : int
-    seed : int
+    ``votes`` is what each candidate says about every row.
 
     Examples
     --------

@@ -30,21 +30,11 @@ _TRUTH = np.array(["False", "True"])
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """Labels of the source rows that can be used.
+    """Labels of the source rows that can be used."""
 
-    Attributes
-    ----------
-    rows : int array
-        Rows of the table.
-    values : int or text array
-        Their labels.
-    boolean : bool
-        Whether the column held true and false, which models call by these words.
-    """
-
-    rows: NDArray[np.int64]
-    values: NDArray[Any]
-    boolean: bool
+    rows: NDArray[np.int64]  # rows of the table
+    values: NDArray[Any]  # their labels
+    boolean: bool  # whether the column held true and false, which models call by these words
 
 
 def is_true(name: Any) -> bool:
@@ -61,19 +51,8 @@ def read_labels(
 ) -> tuple[Labels, list[str]]:
     """Labels of the source; later labels are not looked at. Also returns sentences on what was left out.
 
-    Parameters
-    ----------
-    column : Series
-        The label column of the whole table.
-    rows : int array
-        Rows of the source window.
-    who : str
-        How messages call the column.
-    guessed : bool
-        Whether the type of the column was guessed from the text of all rows, later ones among them. It is then
-        guessed again from the labels of the source alone.
-    later : bool
-        Whether to say how many labels there are that nobody looks at.
+    ``guessed`` says that the type of the column was guessed from the text of all rows, later ones among them: it is
+    guessed again from the labels of the source alone. ``later`` asks to say how many labels nobody looks at.
     """
     own = column.iloc[rows]
     if isinstance(own.dtype, pd.SparseDtype):
@@ -92,14 +71,7 @@ def stream_labels(
 ) -> tuple[Labels, list[str]]:
     """`read_labels` for a column that is read in parts; each distinct label is looked at once.
 
-    Parameters
-    ----------
-    parts : iterator of Series
-        The label column from its beginning.
-    first : bool array
-        Whether a row of the table is of the source window.
-    who : str
-    guessed, later : bool
+    ``first`` says of every row of the table whether it is of the source window.
     """
     known: dict[Any, int] = {}
     rows, codes = [], []

@@ -1,7 +1,7 @@
 """Models on disk: skops, or safetensors and JSON for networks; nothing is ever unpickled.
 
 Types come from a short list: a file that asks for any other is refused before anything of it is built. What was
-built is checked before anything is asked of it, since compiled code trusts the numbers in it (`native_checks`).
+built is checked before anything is asked of it, since compiled code trusts the numbers in it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from driftfit.app.columns import ColumnPlan, Kind, as_matrix, conform
 from driftfit.app.models import is_network
 from driftfit.app.own_model import COLUMN, OwnModel, own_model, predictions_in
 from driftfit.app.predictor import Predictor, find_gaps
-from driftfit.app.skops_files import check_pipeline, load_skops, repeatable, unknown_types
+from driftfit.app.skops_files import check_parts, load_skops, repeatable, unknown_types
 from driftfit.errors import InputError, one_line
 from driftfit.files import write_bytes, write_json
 from driftfit.models import as_learner
@@ -111,7 +111,6 @@ def _own(folder: Path, kind: str, word: str, given: OwnModel | None) -> OwnModel
 def _try_out(predictor: Predictor) -> None:
     """Predict two made-up rows, one of them empty: parts that do not fit, and numbers that are none, show there."""
     frame = pd.DataFrame({plan.column: [_EXAMPLES[plan.kind], None] for plan in predictor.plans}, dtype=object)
-    n_classes = len(predictor.model.classes_)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         conformed = conform(frame, predictor.plans)
@@ -119,18 +118,24 @@ def _try_out(predictor: Predictor) -> None:
         # One by one: shapes that fit two rows by chance do not fit one.
         rows = [as_matrix(predictor.preprocessing, conformed.iloc[[place]]) for place in range(len(conformed))]
         scores = as_learner(predictor.model, np.asarray(predictor.model.classes_)).logits(np.concatenate(rows))
+    n_classes = len(predictor.model.classes_)
     if scores.shape != (len(frame), n_classes) or np.isnan(scores).any():
         raise InputError(f"it gives {scores.ravel()[:5]} for {n_classes} classes")
 
 
 def _loaded(folder: Path, network: bool) -> tuple[Any, Any]:
     """Preprocessing and model, fit for each other."""
+    from sklearn.compose import ColumnTransformer
     from sklearn.pipeline import Pipeline
 
     pipeline = load_skops(folder / _PIPELINE)
     try:
-        check_pipeline(pipeline, with_model=not network)
-    except InputError as error:
+        if type(pipeline) is not Pipeline or type(pipeline.steps) is not list:
+            raise InputError(f"a pipeline is expected, found {type(pipeline).__name__}")
+        if len(pipeline.steps) < 2 - network or not isinstance(pipeline.steps[0][1], ColumnTransformer):
+            raise InputError("the pipeline lacks its preprocessing or its model")
+        check_parts(pipeline)
+    except (InputError, TypeError, IndexError) as error:
         raise InputError(
             f"{str(folder / _PIPELINE)!r} holds a damaged model ({one_line(str(error))}); it was not loaded"
         ) from None

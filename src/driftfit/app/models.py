@@ -49,11 +49,8 @@ _WORDS = ("logistic", "forest", "boosting", "mlp", "sgd")
 def model_from_word(word: str) -> Any:
     """An untrained classifier.
 
-    Parameters
-    ----------
-    word : str
-        ``logistic``, ``forest``, ``boosting``, ``mlp``, ``sgd``, or ``PATH.py:NAME``: a classifier in a file of the
-        user's own, or a function without arguments that makes one. The file is run.
+    ``logistic``, ``forest``, ``boosting``, ``mlp``, ``sgd``, or ``PATH.py:NAME``: a classifier in a file of the user's
+    own, or a function without arguments that makes one. The file is run.
     """
     if word == "logistic":
         from sklearn.linear_model import LogisticRegression

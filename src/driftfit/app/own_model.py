@@ -29,25 +29,14 @@ _TRUE, _FALSE = ("True", "true", "1", "1.0"), ("False", "false", "0", "0.0")
 
 @dataclass(frozen=True, eq=False)
 class OwnModel:
-    """A model that is asked and never changed.
+    """A model that is asked and never changed."""
 
-    Attributes
-    ----------
-    word : str
-        How it was named: a path or a column.
-    kind : str
-        ``column``, ``onnx``, ``skops`` or ``python``.
-    columns : tuple of str or None
-        The columns that it reads, by name. None: all features in their order, for a model that knows no names; and for
-        Python code every column but the label.
-    data : bytes
-        The file as it is; empty for a column and for code.
-    """
-
-    word: str
-    kind: str
+    word: str  # how it was named: a path or a column
+    kind: str  # ``column``, ``onnx``, ``skops`` or ``python``
+    # The columns that it reads, by name. None: all features in their order, for a model that knows no names; and for
+    # Python code every column but the label.
     columns: tuple[str, ...] | None
-    data: bytes = field(default=b"", repr=False)
+    data: bytes = field(default=b"", repr=False)  # the file as it is; empty for a column and for code
     ask: Callable[[pd.DataFrame], Any] = field(default=lambda frame: frame, repr=False)
 
     @property
@@ -103,13 +92,8 @@ def predictions_in(column: str) -> OwnModel:
 def own_model(word: str, data: bytes | None = None) -> OwnModel:
     """The model in a file.
 
-    Parameters
-    ----------
-    word : str
-        An ``.onnx`` file, a ``.skops`` file, or ``PATH.py:NAME``: an object with ``predict``, or a function, of a data
-        frame with every column but the label. The Python file is run.
-    data : bytes, optional
-        What the file holds, where it was read already.
+    An ``.onnx`` file, a ``.skops`` file, or ``PATH.py:NAME``: an object with ``predict``, or a function, of a data
+    frame with every column but the label. The Python file is run.
     """
     kind = _ENDINGS.get(Path(word).suffix.lower())
     if kind is None:

@@ -84,15 +84,8 @@ class Predictor:
         of a row that were missing or unreadable and were filled in. Where a column cannot be read in most rows,
         nothing is predicted; where it cannot in some, a warning counts them.
 
-        Parameters
-        ----------
-        table : Table
-        rows : int array, optional
-            Ascending.
-        on_rows : callable, optional
-            Called with the number of rows that are done.
-        training : bool
-            The rows are some that the model was trained on: gaps were filled there as well, and are no surprise.
+        ``rows`` are ascending. ``training`` says that the model was trained on them: gaps were filled there as well,
+        and are no surprise.
         """
         parts = list(self.predict_frames(table, rows, on_rows, training=training))
         return parts[0] if len(parts) == 1 else pd.concat(parts, ignore_index=True)
@@ -228,32 +221,19 @@ _MOST = 0.5
 
 @dataclass
 class Gaps:
-    """Cells of a table that a model did not see as they are.
-
-    Attributes
-    ----------
-    n_rows : int
-    filled : list of int arrays
-        For each row, the number of its columns that were filled in; an array for each batch.
-    unreadable : dict
-        Column to how many of its values are there and cannot be read: text among numbers, infinity,
-        values beyond 1e100.
-    missing : dict
-        Column to how many of its values are not there.
-    unknown : dict
-        Column to how many of its words never occurred in training.
-    n_blind : int
-        Rows of which nothing at all could be read.
-    examples, kinds : dict
-        An unreadable value of a column, and what it should have been.
-    """
+    """Cells of a table that a model did not see as they are."""
 
     n_rows: int = 0
+    # For each row, the number of its columns that were filled in; an array for each batch.
     filled: list[NDArray[np.int64]] = field(default_factory=list)
+    # Column to how many of its values are there and cannot be read: text among numbers, infinity, values beyond
+    # 1e100.
     unreadable: dict[str, int] = field(default_factory=dict)
-    missing: dict[str, int] = field(default_factory=dict)
+    missing: dict[str, int] = field(default_factory=dict)  # column to how many of its values are not there
+    # Column to how many of its words never occurred in training.
     unknown: dict[str, int] = field(default_factory=dict)
-    n_blind: int = 0
+    n_blind: int = 0  # rows of which nothing at all could be read
+    # An unreadable value of a column, and what it should have been.
     examples: dict[str, str] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)
 
@@ -290,10 +270,7 @@ class Gaps:
     def sentences(self, *, all_gaps: bool = True) -> list[str]:
         """What was filled in, a sentence for each column.
 
-        Parameters
-        ----------
-        all_gaps : bool
-            Speak of missing values and unknown words too, not only of what is there and cannot be read.
+        Without ``all_gaps`` only of what is there and cannot be read, not of missing values and unknown words.
         """
         said = [
             f"column {column!r}: {count} of {self.n_rows} values cannot be read as {self.kinds[column]} "
@@ -313,16 +290,7 @@ class Gaps:
 
 
 def find_gaps(frame: pd.DataFrame, conformed: pd.DataFrame, plans: tuple[ColumnPlan, ...], preprocessing: Any) -> Gaps:
-    """Compare a frame with what was read from it.
-
-    Parameters
-    ----------
-    frame, conformed : DataFrame
-        Before and after `conform`.
-    plans : tuple of ColumnPlan
-    preprocessing : ColumnTransformer
-        Fitted; it knows the words of training.
-    """
+    """Compare a frame with what was read from it."""
     found = Gaps(len(frame))
     filled = np.zeros(len(frame), dtype=np.int64)
     blind = np.ones(len(frame), dtype=bool)

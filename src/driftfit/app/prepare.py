@@ -31,47 +31,21 @@ _PART_ROWS = 1 << 20
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """A table ready to be adapted along.
+    """A table ready to be adapted along."""
 
-    Attributes
-    ----------
-    windows : list of Window
-        All rows of each window.
-    plans : tuple of ColumnPlan
-    preprocessing : ColumnTransformer
-        Fitted on the features of all windows.
-    training : DomainSequence
-        Samples that models are trained on.
-    sample : DomainSequence
-        Fewer samples, for transport and checks.
-    source_rows, target_rows : int arrays
-        Rows of the table that the source and the target of ``training`` hold.
-    boolean : bool
-        Whether the labels were true and false.
-    sampled : list of str
-        Sentences on what was left out.
-    features : tuple of str
-        Columns that may be features.
-    in_order : bool
-        Whether the rows of every window stand in their order, none left out.
-    target_labels : bool
-        Whether labels of the last window may be used as well.
-    labelled : Labels, optional
-        All labelled rows of the first window, where the table is not held in memory and the model can take them.
-    """
-
-    windows: list[Window]
+    windows: list[Window]  # all rows of each window
     plans: tuple[ColumnPlan, ...]
-    preprocessing: Any
-    training: DomainSequence
-    sample: DomainSequence
-    source_rows: NDArray[np.int64]
+    preprocessing: Any  # fitted on the features of all windows
+    training: DomainSequence  # samples that models are trained on
+    sample: DomainSequence  # fewer samples, for transport and checks
+    source_rows: NDArray[np.int64]  # rows of the table that the source and the target of ``training`` hold
     target_rows: NDArray[np.int64]
-    boolean: bool
-    sampled: list[str]
-    features: tuple[str, ...] = ()
-    in_order: bool = False
-    target_labels: bool = False
+    boolean: bool  # whether the labels were true and false
+    sampled: list[str]  # sentences on what was left out
+    features: tuple[str, ...] = ()  # columns that may be features
+    in_order: bool = False  # whether the rows of every window stand in their order, none left out
+    target_labels: bool = False  # whether labels of the last window may be used as well
+    # All labelled rows of the first window, where the table is not held in memory and the model can take them.
     labelled: Labels | None = None
 
 

@@ -196,13 +196,8 @@ class Settings:
     def method_for(self, largest_ratio: float, *, columns: bool = True) -> Method:
         """The method as a value, with plans between samples of the windows.
 
-        Parameters
-        ----------
-        largest_ratio : float
-            How far the worst class moves in the largest step, in units of its margin: on huge tables the
-            number of generated domains follows from it.
-        columns : bool
-            Whether features are columns of a table and the model is scikit-learn's: then evidence is weighed.
+        ``largest_ratio`` is how far the worst class moves in the largest step, in units of its margin: on huge tables
+        the number of generated domains follows from it. With ``columns`` of a table evidence is weighed.
         """
         transport = Transport(max_samples=self.limits.transport, seed=self.seed)
         if isinstance(self.method, GOAT) and self.method.transport == Transport():

@@ -18,7 +18,6 @@ from driftfit.errors import InputError, one_line
 
 __all__ = [
     "check_parts",
-    "check_pipeline",
     "check_storable",
     "load_skops",
     "loaded_skops",
@@ -134,13 +133,7 @@ _SCHEMA = "schema.json"
 
 
 def repeatable(data: bytes) -> bytes:
-    """A skops archive with numbers in place of memory addresses, and no dates.
-
-    Parameters
-    ----------
-    data : bytes
-        From ``skops.io.dumps``.
-    """
+    """A skops archive with numbers in place of memory addresses, and no dates."""
     with ZipFile(io.BytesIO(data)) as archive:
         schema = json.loads(archive.read(_SCHEMA))
         files: dict[str, str] = {}
@@ -178,33 +171,13 @@ _HARMLESS = ("sklearn._loss._loss.", "sklearn.linear_model._sgd_fast.", "sklearn
 _KERNELS = ("linear", "poly", "rbf", "sigmoid")
 
 
-def check_pipeline(pipeline: Any, *, with_model: bool = True) -> None:
-    """Raise unless a loaded pipeline is built as scikit-learn builds it, down to the nodes of its trees.
-
-    Parameters
-    ----------
-    pipeline : Pipeline
-        Preprocessing, then the steps of the model.
-    with_model : bool
-        Whether there must be a model behind the preprocessing.
-    """
-    from sklearn.compose import ColumnTransformer
-    from sklearn.pipeline import Pipeline
-
-    if type(pipeline) is not Pipeline:
-        raise InputError(f"a pipeline is expected, found {type(pipeline).__name__}")
-    steps = pipeline.steps
-    if not isinstance(steps, list) or not all(isinstance(step, tuple) and len(step) == 2 for step in steps):
-        raise InputError("the steps of the pipeline are not pairs of a name and an estimator")
-    if len(steps) < 1 + with_model or not isinstance(steps[0][1], ColumnTransformer):
-        raise InputError("the pipeline lacks its preprocessing or its model")
-    if with_model and not hasattr(steps[-1][1], "classes_"):
-        raise InputError("the last step of the pipeline is not a trained classifier")
-    check_parts(pipeline)
-
-
 def check_parts(model: Any) -> None:
-    """Raise unless every part of a loaded model is built as scikit-learn builds it."""
+    """Raise unless compiled code can use a loaded model without leaving its own memory.
+
+    It follows the indices that a model holds without asking: a child beyond the nodes of a tree ends the interpreter,
+    perhaps after thousands of rows. So every object is visited; a compiled one is refused unless a check here knows it.
+    What is merely wrong raises in Python, or shows when a row is predicted.
+    """
     try:
         _visit(model, {})
     except InputError:
@@ -219,26 +192,22 @@ def _visit(value: Any, seen: dict[int, Any]) -> None:
         return
     seen[id(value)] = value  # kept, so that no other object gets its address
     if isinstance(value, dict):
-        for key, item in value.items():
-            _visit(key, seen)
-            _visit(item, seen)
+        parts = [*value.keys(), *value.values()]
     elif isinstance(value, list | tuple | set | frozenset):
-        for item in value:
-            _visit(item, seen)
+        parts = list(value)
     elif isinstance(value, np.ndarray):
-        for item in value.ravel() if value.dtype.hasobject else ():
-            _visit(item, seen)
+        parts = list(value.ravel()) if value.dtype.hasobject else []
     else:
         _check_object(value)
-        parts = dict(getattr(value, "__dict__", {}))
-        if "_fit_X" in parts:
-            parts.pop("_tree", None)  # built anew by the check
-        _visit(parts, seen)
+        # The search tree of nearest neighbours was built anew by the check.
+        own = getattr(value, "__dict__", {})
+        parts = [item for name, item in own.items() if not (name == "_tree" and "_fit_X" in own)]
+    for item in parts:
+        _visit(item, seen)
 
 
 def _check_object(value: Any) -> None:
-    kind = type(value)
-    name = f"{kind.__module__}.{kind.__qualname__}"
+    name = f"{type(value).__module__}.{type(value).__qualname__}"
     if name == "sklearn.tree._tree.Tree":
         _check_tree(value)
     elif hasattr(value, "_predictors"):
@@ -249,76 +218,53 @@ def _check_object(value: Any) -> None:
         _check_encoder(value)
     elif hasattr(value, "_fit_X"):
         _check_neighbours(value)
-    elif hasattr(value, "tree_"):
-        _check_features(value, value.tree_)
-    elif hasattr(value, "estimators_"):
+    elif hasattr(value, "tree_") or hasattr(value, "estimators_"):
         _check_ensemble(value)
     elif sp.issparse(value) or not (hasattr(value, "__dict__") or name.startswith(_HARMLESS)):
         raise InputError(f"a part of type {name} cannot be checked")
 
 
+def _check_nodes(inner: NDArray[Any], children: list[Any], features: Any, n_nodes: int, n_features: int) -> None:
+    """Children lie behind their parent, as both builders put them: so no way leads back, or out of the tree."""
+    at = np.flatnonzero(inner)
+    for own in children:
+        places = np.asarray(own)[at].astype(np.int64)
+        bad = (places <= at) | (places >= n_nodes)
+        if bad.any():
+            raise InputError(f"a node of a tree names the child {int(places[bad][0])} among {n_nodes} nodes")
+    asked = np.asarray(features)[at]
+    bad = (asked < 0) | (asked >= n_features)
+    if bad.any():
+        raise InputError(f"a node of a tree asks for feature {int(asked[bad][0])} of {n_features}")
+
+
 def _check_tree(tree: Any) -> None:
-    """The nodes of a decision tree; its arrays are looked at only once their length is known to be true."""
-    n_nodes, n_features = int(tree.node_count), int(tree.n_features)
+    """Its arrays are looked at only once their length is known to be true."""
+    n_nodes = int(tree.node_count)
     if not 0 < n_nodes <= int(tree.capacity):
         raise InputError(f"a tree says it has {n_nodes} nodes and holds {int(tree.capacity)}")
-    left, right = np.asarray(tree.children_left), np.asarray(tree.children_right)
-    inner = left != -1
-    if ((right == -1) == inner).any():
-        raise InputError("a node of a tree has one child")
-    _check_children(left[inner], right[inner], np.flatnonzero(inner), n_nodes)
-    _check_feature(np.asarray(tree.feature)[inner], n_features)
-    if np.isnan(np.asarray(tree.threshold)[inner]).any() or not np.isfinite(np.asarray(tree.value)).all():
-        raise InputError("a tree holds thresholds or values that are not numbers")
+    left = np.asarray(tree.children_left)
+    _check_nodes(left != -1, [left, tree.children_right], tree.feature, n_nodes, int(tree.n_features))
 
 
-def _check_children(left: NDArray[Any], right: NDArray[Any], at: NDArray[Any], n_nodes: int) -> None:
-    for children in (left.astype(np.int64), right.astype(np.int64)):
-        # Children lie behind their parent, as both builders put them: so no way leads back.
-        bad = (children <= at) | (children >= n_nodes)
-        if bad.any():
-            raise InputError(f"a node of a tree names the child {int(children[bad][0])} among {n_nodes} nodes")
-
-
-def _check_feature(features: NDArray[Any], n_features: int) -> None:
-    bad = (features < 0) | (features >= n_features)
-    if bad.any():
-        raise InputError(f"a node of a tree asks for feature {int(features[bad][0])} of {n_features}")
-
-
-def _check_features(estimator: Any, tree: Any) -> None:
-    known = getattr(estimator, "n_features_in_", None)
-    if getattr(tree, "n_features", None) != known:
-        raise InputError(f"a tree of {getattr(tree, 'n_features', None)} features stands in a model of {known}")
-    if getattr(tree, "n_outputs", None) != getattr(estimator, "n_outputs_", None):
-        raise InputError("a tree and its estimator differ in their number of outputs")
-
-
-def _check_ensemble(estimator: Any) -> None:
-    """Forests and boosting hand their rows to the trees without asking how many features those expect."""
-    members = np.asarray(estimator.estimators_, dtype=object)
+def _check_ensemble(model: Any) -> None:
+    """Trees, forests and boosting hand their rows to the nodes without asking how many features those expect."""
+    members = np.asarray(getattr(model, "estimators_", [model]), dtype=object)
     trees = [member.tree_ for member in members.ravel() if hasattr(member, "tree_")]
-    classes = getattr(estimator, "classes_", None)
-    if classes is not None and getattr(estimator, "n_classes_", len(classes)) != len(classes):
-        raise InputError("an ensemble says another number of classes than it has")
-    if hasattr(estimator, "estimators_features_"):
-        return
-    for tree in trees:
-        if getattr(tree, "n_features", None) != getattr(estimator, "n_features_in_", None):
-            raise InputError("the trees of an ensemble differ in their number of features")
-    if hasattr(estimator, "n_trees_per_iteration_"):
-        flat = all(getattr(tree, "n_outputs", 0) == tree.max_n_classes == 1 for tree in trees)
-        shaped = (
-            members.ndim == 2 and members.shape[1] == estimator.n_trees_per_iteration_ and len(trees) == members.size
-        )
-        if not (flat and shaped):
+    # Some ensembles give each member columns of its own, which it counts by itself.
+    own_columns = hasattr(model, "estimators_features_")
+    if any(tree.n_features != model.n_features_in_ for tree in trees) and not own_columns:
+        raise InputError("the trees of a model differ in their number of features")
+    if hasattr(model, "n_trees_per_iteration_"):
+        flat = all(tree.n_outputs == tree.max_n_classes == 1 for tree in trees)
+        shape = (members.ndim, members.shape[-1], len(trees))
+        if not flat or shape != (2, model.n_trees_per_iteration_, members.size):
             raise InputError("the trees of a boosted model are not one for each class")
 
 
 def _check_boosting(model: Any) -> None:
-    """Histogram boosting: the nodes of every tree, and the bins of every feature."""
-    n_features = _count(model, "n_features_in_")
-    mapper = model._bin_mapper
+    """Histogram boosting: the nodes of every tree, and the categories of every feature."""
+    n_features, mapper = int(model.n_features_in_), model._bin_mapper
     categorical = np.asarray(mapper.is_categorical_)
     if categorical.shape != (n_features,) or len(mapper.bin_thresholds_) != n_features:
         raise InputError(f"the bins of a boosted model are not those of {n_features} features")
@@ -327,72 +273,58 @@ def _check_boosting(model: Any) -> None:
         if not ((values >= 0) & (values < 256)).all():
             raise InputError("a boosted model has categories outside 0 .. 255")
     # Room for the scores is made by this number, before any tree is asked.
-    n_trees, n_classes = _count(model, "n_trees_per_iteration_"), len(model.classes_)
-    if n_trees != (n_classes if n_classes > 2 else 1) or any(len(trees) != n_trees for trees in model._predictors):
+    if any(len(trees) != model.n_trees_per_iteration_ for trees in model._predictors):
         raise InputError("the trees of a boosted model are not one for each class")
     for predictor in [tree for trees in model._predictors for tree in trees]:
         nodes, sets = predictor.nodes, predictor.raw_left_cat_bitsets
-        _check_predictor(nodes, n_features)
-        split = nodes[(nodes["is_categorical"] != 0) & (nodes["is_leaf"] == 0)]
+        if nodes.ndim != 1 or not len(nodes):
+            raise InputError("a boosted tree has no nodes")
+        inner = nodes["is_leaf"] == 0
+        _check_nodes(inner, [nodes["left"], nodes["right"]], nodes["feature_idx"], len(nodes), n_features)
+        split = nodes[inner & (nodes["is_categorical"] != 0)]
         fits = isinstance(sets, np.ndarray) and sets.ndim == 2 and sets.shape[1] == 8
         if not fits or (split["bitset_idx"] >= len(sets)).any() or not categorical[split["feature_idx"]].all():
             raise InputError("a node of a boosted tree names categories that are not there")
 
 
-def _check_predictor(nodes: Any, n_features: int) -> None:
-    needed = {"value", "feature_idx", "num_threshold", "left", "right", "is_leaf", "is_categorical", "bitset_idx"}
-    if not isinstance(nodes, np.ndarray) or nodes.ndim != 1 or not len(nodes):
-        raise InputError("a boosted tree has no nodes")
-    if not needed <= set(nodes.dtype.names or ()):
-        raise InputError("the nodes of a boosted tree lack their fields")
-    at = np.flatnonzero(nodes["is_leaf"] == 0)
-    inner = nodes[at]
-    _check_children(inner["left"], inner["right"], at, len(nodes))
-    _check_feature(inner["feature_idx"], n_features)
-    if np.isnan(inner["num_threshold"]).any() or not np.isfinite(nodes["value"]).all():
-        raise InputError("a boosted tree holds thresholds or values that are not numbers")
-
-
 def _check_vectors(model: Any) -> None:
     """Support vectors: the compiled code takes every length from another array."""
-    vectors, counts = np.asarray(model.support_vectors_), np.asarray(model._n_support)
-    n_classes, n_vectors = len(model.classes_), len(vectors)
+    counts, n_classes, n_vectors = np.asarray(model._n_support), len(model.classes_), len(model.support_vectors_)
     pairs = n_classes * (n_classes - 1) // 2
-    shapes = {
-        "support_vectors_": (n_vectors, _count(model, "n_features_in_")),
-        "support_": (n_vectors,),
-        "_n_support": (n_classes,),
-        "_dual_coef_": (n_classes - 1, n_vectors),
-        "_intercept_": (pairs,),
+    shapes: dict[str, tuple[tuple[int, ...], ...]] = {
+        "support_vectors_": ((n_vectors, int(model.n_features_in_)),),
+        "support_": ((n_vectors,),),
+        "_n_support": ((n_classes,),),
+        "_dual_coef_": ((n_classes - 1, n_vectors),),
+        "_intercept_": ((pairs,),),
+        "_probA": ((0,), (pairs,)),
+        "_probB": ((0,), (pairs,)),
     }
     if model._sparse or model.kernel not in _KERNELS:
         raise InputError(f"support vectors of a kernel {str(model.kernel)!r}, or sparse ones, cannot be checked")
-    for name, shape in shapes.items():
+    for name, allowed in shapes.items():
         found = np.shape(getattr(model, name))
-        if found != shape:
-            raise InputError(f"{name} of the support vectors has shape {found}, expected {shape}")
+        if found not in allowed:
+            raise InputError(f"{name} of the support vectors has shape {found}, expected {allowed[0]}")
     if (counts < 0).any() or counts.sum() != n_vectors:
         raise InputError("the support vectors are not those of their classes")
-    if any(np.shape(getattr(model, name)) not in ((0,), (pairs,)) for name in ("_probA", "_probB")):
-        raise InputError("the probabilities of the support vectors do not fit their classes")
 
 
 def _check_neighbours(model: Any) -> None:
-    """Nearest neighbours: the rows are plain numbers; the search tree over them is built again."""
-    rows, labels = model._fit_X, np.asarray(getattr(model, "_y", []))
-    if not isinstance(rows, np.ndarray) or rows.ndim != 2 or rows.shape[1] != _count(model, "n_features_in_"):
+    """Nearest neighbours: labels are looked up by their number; the search tree over the rows is built again."""
+    rows, labels, classes = model._fit_X, np.asarray(model._y), model.classes_
+    if not isinstance(rows, np.ndarray) or rows.shape != (model.n_samples_fit_, model.n_features_in_):
         raise InputError("the rows of the nearest neighbours are not a table of the model's features")
-    if rows.dtype.kind != "f" or not np.isfinite(rows).all() or model.n_samples_fit_ != len(rows):
+    if rows.dtype.kind != "f" or not np.isfinite(rows).all():
         raise InputError("the rows of the nearest neighbours are not finite numbers")
-    classes = getattr(model, "classes_", None)
-    if labels.ndim != 1 or len(labels) != len(rows) or not isinstance(classes, np.ndarray):
+    if labels.shape != (len(rows),) or labels.dtype.kind != "i" or not isinstance(classes, np.ndarray):
         raise InputError("the labels of the nearest neighbours are not one for each row")
-    if labels.dtype.kind != "i" or not ((labels >= 0) & (labels < len(classes))).all():
+    if not ((labels >= 0) & (labels < len(classes))).all():
         raise InputError("the labels of the nearest neighbours are not among the classes")
     if model._tree is not None:
         from sklearn.neighbors import KDTree
 
-        if model.effective_metric_ != "euclidean" or not isinstance(model.leaf_size, int) or model.leaf_size < 1:
+        if model.effective_metric_ != "euclidean":
             raise InputError("nearest neighbours in a tree are looked up by Euclidean distance alone")
         model._tree = KDTree(rows, model.leaf_size)
 
@@ -409,10 +341,3 @@ def _check_encoder(encoder: Any) -> None:
         widths.append(len(words) if mapping is None else int(mapping.max()) + 1)
     if encoder.drop_idx_ is not None or list(encoder._n_features_outs) != widths:
         raise InputError(f"one-hot words take {widths} columns, the encoder says {list(encoder._n_features_outs)}")
-
-
-def _count(estimator: Any, name: str) -> int:
-    found = getattr(estimator, name, None)
-    if not isinstance(found, int | np.integer) or found < 1:
-        raise InputError(f"{name} of {type(estimator).__name__} must be a count, found {found!r}")
-    return int(found)

@@ -47,17 +47,7 @@ def can_stream(rule: Windows) -> TypeGuard[Streamable]:
 
 
 def stream_windows(parts: Parts, n_rows: int, rule: Streamable, who: str) -> tuple[list[Window], list[str]]:
-    """`cut_windows` for a column of numbers or dates that is read in parts.
-
-    Parameters
-    ----------
-    parts : callable
-        Gives the column anew each time it is called.
-    n_rows : int
-    rule : ByQuantile, ByEdges, ByValue or ByCalendar
-    who : str
-        How messages call the column.
-    """
+    """`cut_windows` for a column of numbers or dates that is read in parts."""
 
     def values() -> Iterator[tuple[NDArray[np.bool_], Values]]:
         for part in parts():

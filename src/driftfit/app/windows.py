@@ -39,23 +39,13 @@ _REMEDY = "choose a column of numbers, dates, words or ordered categories"
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """A named group of rows.
-
-    Attributes
-    ----------
-    name : str
-    numbers : int array or None
-        Its rows, where they are kept.
-    coded : pair of int8 array and int, optional
-        The window of every row of the table, and the number of this one; for tables that are not held in memory.
-    size : int
-        How many rows there are.
-    """
+    """A named group of rows."""
 
     name: str
-    numbers: NDArray[np.int64] | None
+    numbers: NDArray[np.int64] | None  # its rows, where they are kept
+    # The window of every row of the table, and the number of this one; for tables that are not held in memory.
     coded: tuple[NDArray[np.int8], int] | None = None
-    size: int = 0
+    size: int = 0  # how many rows there are
 
     @property
     def rows(self) -> NDArray[np.int64]:
@@ -99,15 +89,8 @@ class ByCalendar:
 def cut_windows(order: pd.Series, rule: Windows, who: str) -> tuple[list[Window], list[str]]:
     """Cut the rows into windows along the order column; also returns sentences on what was left out or merged.
 
-    Parameters
-    ----------
-    order : Series
-        One value per row: numbers, dates (time zones are brought to UTC), ordered categories, text, or whatever
-        else Python can put in order.
-    rule : Windows
-        `ByQuantile`, `ByValue`, `ByEdges`, `ByCount` or `ByCalendar`.
-    who : str
-        How messages call the column.
+    Values are numbers, dates (time zones are brought to UTC), ordered categories, text, or whatever else Python can put
+    in order.
     """
     said: list[str] = []
     missing = np.asarray(order.isna())

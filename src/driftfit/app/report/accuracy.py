@@ -18,30 +18,17 @@ _ROW = 30.0
 
 @dataclass(frozen=True)
 class Estimate:
-    """Estimated accuracy of one model on the target.
-
-    Attributes
-    ----------
-    which : {"old", "new"}
-    value : float
-    low, high : float or None
-    estimator : str
-    kept : bool
-        Whether this is the model to use.
-    reliable : bool
-        Whether the estimator reproduced the known accuracy on the source, and nothing speaks against it on the target.
-    remark : str
-        Why it is not, in words.
-    """
+    """Estimated accuracy of one model on the target."""
 
     which: str
     value: float
     low: float | None
     high: float | None
     estimator: str
-    kept: bool
+    kept: bool  # whether this is the model to use
+    # Whether the estimator reproduced the known accuracy on the source, and nothing speaks against it on the target.
     reliable: bool = True
-    remark: str = ""
+    remark: str = ""  # why it is not, in words
 
     @property
     def refused(self) -> bool:

@@ -8,13 +8,7 @@ __all__ = ["model_card"]
 
 
 def model_card(summary: dict[str, Any]) -> str:
-    """What the model is, what it was made from, how far to trust it, how to use it.
-
-    Parameters
-    ----------
-    summary : dict
-        From `driftfit.app.summarise`.
-    """
+    """What the model is, what it was made from, how far to trust it, how to use it."""
     data, config = summary["data"], summary["config"]
     lines = [
         f"# Classifier of {_code(data['label'])}",

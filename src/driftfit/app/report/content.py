@@ -105,27 +105,14 @@ def thin(values: Sequence[T], most: int) -> list[T]:
 
 @dataclass(frozen=True)
 class Stop:
-    """One domain of the path as the page shows it.
+    """One domain of the path as the page shows it."""
 
-    Attributes
-    ----------
-    index : int
-        Place in the whole path, the source being 0.
-    name : str
-    position : float
-        Between source (0) and target (1).
-    generated : bool
-    n_samples : float or None
-    record : Mapping
-        The step to this domain; empty for the source.
-    """
-
-    index: int
+    index: int  # place in the whole path, the source being 0
     name: str
-    position: float
+    position: float  # between source (0) and target (1)
     generated: bool
     n_samples: float | None
-    record: Mapping[str, Any]
+    record: Mapping[str, Any]  # the step to this domain; empty for the source
 
     def measured(self, key: str) -> float | None:
         """A number of the step to this domain."""
@@ -267,25 +254,13 @@ def size(n: int, one: str, many: str | None = None) -> str:
 
 @dataclass(frozen=True)
 class Headline:
-    """The answer in one line.
-
-    Attributes
-    ----------
-    words : str
-    tone : {"good", "care", "keep"}
-        Colour and sign beside the words.
-    check : str
-        What the check before adapting said, as a sentence.
-    reasons : list of str
-    why : str
-        Why this model was kept.
-    """
+    """The answer in one line."""
 
     words: str
-    tone: str
-    check: str
+    tone: str  # colour and sign beside the words
+    check: str  # what the check before adapting said, as a sentence
     reasons: list[str]
-    why: str
+    why: str  # why this model was kept
 
 
 def headline(result: Mapping[str, Any]) -> Headline:

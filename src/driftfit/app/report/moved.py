@@ -119,26 +119,13 @@ _GAP = 2
 
 @dataclass(frozen=True)
 class Strip:
-    """Tiles of one domain, one below the other.
+    """Tiles of one domain, one below the other."""
 
-    Attributes
-    ----------
-    source : str
-        A data address of the picture.
-    width, height : int
-        In pixels.
-    n_tiles : int
-    stop : Stop or None
-        The domain on the path.
-    position : float or None
-    generated : bool
-    """
-
-    source: str
-    width: int
+    source: str  # A data address of the picture
+    width: int  # in pixels
     height: int
     n_tiles: int
-    stop: Stop | None
+    stop: Stop | None  # the domain on the path
     position: float | None
     generated: bool
 

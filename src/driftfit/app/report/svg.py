@@ -71,23 +71,13 @@ def ticks(low: float, high: float, about: int = 5) -> list[float]:
 
 @dataclass(frozen=True)
 class Frame:
-    """A rectangle of the drawing with a linear scale on both axes.
+    """A rectangle of the drawing with a linear scale on both axes."""
 
-    Attributes
-    ----------
-    x_range, y_range : (float, float)
-        Values at the edges.
-    width, height : float
-        Of the whole drawing.
-    left, right, top, bottom : float
-        Margins around the rectangle.
-    """
-
-    x_range: tuple[float, float]
+    x_range: tuple[float, float]  # values at the edges
     y_range: tuple[float, float]
-    width: float = WIDTH
+    width: float = WIDTH  # of the whole drawing
     height: float = HEIGHT
-    left: float = 48.0
+    left: float = 48.0  # margins around the rectangle
     right: float = 16.0
     top: float = 14.0
     bottom: float = 34.0
