@@ -9,7 +9,6 @@ copy of the bound with a piece taken out.
 
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
 from math import sqrt
 
 import numpy as np
@@ -276,19 +275,17 @@ def circle(size, turn=0.0):
     return np.stack([np.cos(angles), np.sin(angles)], axis=1)
 
 
-def draw_gaussian_chain(seed, *, still=False):
-    """Two Gaussian classes that move on their own, a few hundred samples; or hardly move, with one or two samples."""
+def draw_gaussian_chain(seed):
+    """Two Gaussian classes that move on their own, a few hundred samples."""
     rng = np.random.default_rng(seed)
     radius = float(rng.choice([0.5, 2.0]))
     n, n_steps = int(rng.integers(3, 300)), int(rng.integers(1, 4))
-    spread = (0.1 if still else float(rng.uniform(0.05, 0.5))) / radius
-    n = int(rng.integers(1, 3)) if still else n
+    spread = float(rng.uniform(0.05, 0.5)) / radius
     models = np.concatenate([radius * circle(60), 0.5 * radius * circle(60)])
     # Each class sits where some model has margin one or a bit more.
-    centre = circle(60)[rng.integers(60)] * (1.6 if still else rng.uniform(1.0, 1.6)) / radius
+    centre = circle(60)[rng.integers(60)] * rng.uniform(1.0, 1.6) / radius
     moves = rng.normal(size=(n_steps, 2, 2))
     moves *= (rng.uniform(0.3, 0.95, (n_steps, 2)) / radius / np.linalg.norm(moves, axis=2))[:, :, None]
-    moves *= 0.01 if still else 1.0
     means = np.stack([-centre, centre]) + np.concatenate([np.zeros((1, 2, 2)), np.cumsum(moves, axis=0)])
 
     def losses(domain):
@@ -304,46 +301,6 @@ def draw_gaussian_chain(seed, *, still=False):
     return RampChain(chain, best, tuple(shifts), n, radius, sqrt(square))
 
 
-def draw_treacherous_chain(seed, n=10**12):
-    """A small share of each class starts near the boundary and is carried across it: what the factor is there for.
-
-    The classes are a heavy and a light point each, so that a sample of any size is one multinomial draw.
-    A model that turns one way answers all of the second domain; the pseudo-labels turn it the other way.
-    """
-    rng = np.random.default_rng(seed)
-    radius = float(rng.choice([0.5, 2.0]))
-    product = float(rng.uniform(0.3, 0.95))
-    share = float(rng.uniform(0.01, 0.1))
-    height = 2 / sqrt(3) + 0.05
-    turn = circle(12)[rng.integers(12)]
-    rotation = np.array([turn, [-turn[1], turn[0]]])
-    before = np.array([[2.1, 0.0], [0.999 * product, height]])
-    after = np.array([[2.1, 0.0], [-0.001, height]])
-    wobble = 0.01 * rng.uniform(-1, 1, size=(2, 2))
-    points = [np.concatenate([side, -side]) @ rotation / radius for side in (before, after, after + wobble)]
-    truth = np.array([1.0, 1.0, -1.0, -1.0])
-    mass = np.array([1 - share, share, 1 - share, share]) / 2
-    models = radius * circle(12) @ rotation
-
-    def losses(domain):
-        return mass @ np.clip(1 - truth[:, None] * (points[domain] @ models.T), 0, 1)
-
-    def draw(domain):
-        return points[domain], rng.multinomial(n, mass) / n
-
-    chain, best = follow(losses, draw, models, 2, 0)
-    shifts = [np.linalg.norm(b - a, axis=1).max() for a, b in pairwise(points)]
-    square = max(float(mass @ (cloud**2).sum(axis=1)) for cloud in points)
-    return RampChain(chain, best, tuple(shifts), n, radius, sqrt(square))
-
-
-@cache
-def chains(kind):
-    if kind == "treacherous":
-        return [draw_treacherous_chain(seed) for seed in range(DRAWS)]
-    return [draw_gaussian_chain(seed, still=kind == "still") for seed in range(DRAWS)]
-
-
 def kumar_constants(chain):
     return {"delta": DELTA, "models": theory.LinearModels(chain.radius, chain.data_norm)}
 
@@ -352,9 +309,9 @@ def one_step(chain):
     return theory.kumar_step(chain.losses[0], chain.shifts[0], chain.n, best_error=chain.best, **kumar_constants(chain))
 
 
-@pytest.mark.parametrize("kind", ["gaussian", "treacherous", "still"])
-def test_kumar_bounds(kind):
-    sample = chains(kind)
+def test_kumar_bounds():
+    # That the factor and the sampling terms are needed: see test_binding_terms.
+    sample = [draw_gaussian_chain(seed) for seed in range(DRAWS)]
     assert_holds(sample, lambda c: c.losses[1], lambda c: one_step(c).total)
     assert_holds(
         sample,
@@ -371,47 +328,6 @@ def test_kumar_bounds(kind):
             ).total
         ),
     )
-
-
-def test_broken_kumar_step_is_caught():
-    truth = lambda c: c.losses[1]  # noqa: E731
-    sample = chains("treacherous")
-    # The condition on R * Delta forgotten: twice the teacher's loss, whatever the shift.
-    assert_caught(sample, truth, lambda c: one_step(c).total - one_step(c)["multiplied error"] + 2 * c.losses[0])
-    # The model taken as flat, R = 1/10 of what it is.
-    weaker = lambda c: 2 * c.losses[0] / (1 - 0.1 * c.radius * c.shifts[0])  # noqa: E731
-    assert_caught(sample, truth, lambda c: one_step(c).total - one_step(c)["multiplied error"] + weaker(c))
-    # No sampling terms, with a handful of samples.
-    assert_caught(chains("still"), truth, lambda c: one_step(c)["multiplied error"] + one_step(c)["best error"])
-
-
-def test_broken_kumar_path_and_corollary_are_caught():
-    last = lambda c: c.losses[-1]  # noqa: E731
-    sample = chains("treacherous")
-    # Growth that ignores the shift: 2^T in place of the product of the factors, and 2^(T+1) in the corollary.
-    assert_caught(sample, last, lambda c: 2 * c.losses[0] + c.best)
-    steep = [c for c in sample if c.shifts[0] * c.radius > 0.9]
-
-    def broken(c):
-        return theory.kumar_exponential(c.losses[0], 0.0, len(c.shifts), c.n, **kumar_constants(c)).total
-
-    assert_caught(steep, last, broken)
-
-
-def tight_kumar_case(product):
-    """Two point masses per class: the population bound without sampling, close to equality in its first factor."""
-    # A share s of each class has margin R Delta and crosses the boundary in the step; the rest keeps margin 1.
-    share = 0.05
-    error_before = share * (1 - product)
-    error_after = share  # misclassified share of the next domain
-    return error_after, error_before / (1 - product)
-
-
-@pytest.mark.parametrize("product", [0.1, 0.5, 0.9])
-def test_kumar_factor_is_attained_by_points_on_the_edge(product):
-    after, bound = tight_kumar_case(product)
-    assert after == pytest.approx(bound)
-    assert theory.kumar_factor(product, 1.0) == pytest.approx(2 * bound / (0.05 * (1 - product)))
 
 
 # Discrepancy ------------------------------------------------------------------------------------

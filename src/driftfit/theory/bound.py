@@ -1,39 +1,85 @@
-"""`Bound`: what every result of the theory returns: named terms, their sum, and where it comes from."""
+"""`Bound`: what every result of the theory returns: named terms, their sum, where it comes from, what it promises."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import Enum
 from math import isfinite
 from types import MappingProxyType
 from typing import Any
 
+from driftfit.errors import InputError
 from driftfit.extras import need
-from driftfit.theory.standing import Kind, Standing, heuristic
 
-__all__ = ["Bound"]
+
+class Kind(Enum):
+    """Three things a number above an error can be."""
+
+    GUARANTEE = "guarantee"
+    ORDER = "order"
+    HEURISTIC = "heuristic"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """What a bound promises, with the assumptions that a guarantee needs, or the reasons why it is none.
+
+    A guarantee holds where its assumptions do, with its probability over the draw of the samples; the others have no
+    probability. An order shows how the terms grow; its constants are not known, and the truth may exceed it. A
+    heuristic is a plausible number without a proof.
+
+    >>> print(guarantee("the loss is rho-Lipschitz", probability=0.95))
+    guarantee with probability at least 0.95
+    >>> print(order("all constants are 1"))
+    order, not a guarantee: all constants are 1
+    """
+
+    kind: Kind
+    probability: float | None = None
+    assumptions: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if (self.kind is Kind.GUARANTEE) != (self.probability is not None):
+            raise InputError(
+                f"a guarantee, and nothing else, has a probability; got {self.kind} and {self.probability!r}"
+            )
+
+    def __str__(self) -> str:
+        return self.brief if self.probability is not None else f"{self.brief}: {'; '.join(self.assumptions)}"
+
+    @property
+    def brief(self) -> str:
+        """What it is, without the reasons."""
+        if self.probability is None:
+            return f"{self.kind.value}, not a guarantee"
+        return "guarantee" if self.probability == 1.0 else f"guarantee with probability at least {self.probability:g}"
+
+
+def guarantee(*assumptions: str, probability: float = 1.0) -> Standing:
+    """Holds with this probability where the assumptions do."""
+    return Standing(Kind.GUARANTEE, probability, assumptions)
+
+
+def order(*reasons: str) -> Standing:
+    """Shows orders of growth; the constants are not known."""
+    return Standing(Kind.ORDER, None, reasons)
+
+
+def heuristic(*reasons: str) -> Standing:
+    """Has no proof."""
+    return Standing(Kind.HEURISTIC, None, reasons)
+
 
 UNVOUCHED = heuristic("nobody has said what it rests on")
 
 
 @dataclass(frozen=True)
 class Bound:
-    """An upper bound as a sum of named terms.
+    """An upper bound as a sum of named terms, with every constant that went in, those hidden by O(.) among them.
 
-    Attributes
-    ----------
-    statement : str
-        Number and name of the lemma, proposition or theorem.
-    terms : mapping of str to float
-        The addends, in the order of the formula.
-    constants : mapping of str to float
-        Every constant that went in, those hidden by O(.) among them.
-    standing : Standing
-        What the bound promises; a bound that nobody vouched for is a heuristic.
+    ``statement`` is the number and name of the lemma or theorem. A bound that nobody vouched for is a heuristic.
 
-    Examples
-    --------
-    >>> from driftfit.theory.standing import guarantee
     >>> vouched = guarantee("the samples are drawn independently", probability=0.95)
     >>> bound = Bound("Lemma 0", {"shift": 0.25, "noise": 0.5}, {"rho": 1.0}, vouched)
     >>> bound.total, bound["shift"], bound.vacuous(), bound.probability
@@ -75,19 +121,8 @@ class Bound:
         return not (isfinite(self.total) and self.total < largest_loss)
 
     def plot(self, axes: Any = None, *, truth: float | None = None) -> Any:
-        """Draw the terms as one stacked bar against an error of 1; returns the matplotlib axes.
-
-        Parameters
-        ----------
-        axes : matplotlib axes, optional
-        truth : float, optional
-            The true error, where it is known, as a mark.
-        """
-        if axes is None:
-            need("matplotlib", "tables", "drawing a bound")
-            from matplotlib.figure import Figure
-
-            axes = Figure(figsize=(7.0, 2.2), layout="constrained").subplots()
+        """Draw the terms as one stacked bar against an error of 1, the true error as a mark; returns the axes."""
+        axes = new_axes((7.0, 2.2)) if axes is None else axes
         left = 0.0
         for name, value in self.terms.items():
             axes.barh(0, value, left=left, height=0.5, label=f"{name} {value:.3f}")
@@ -108,3 +143,11 @@ class Bound:
         if self.standing.kind is Kind.GUARANTEE:
             rows += [f"  if {assumption}" for assumption in self.standing.assumptions]
         return "\n".join([f"{self.statement} ({self.standing})", *rows])
+
+
+def new_axes(size: tuple[float, float]) -> Any:
+    """The axes of a new matplotlib figure, so many inches wide and high."""
+    need("matplotlib", "tables", "drawing bounds")
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=size, layout="constrained").subplots()

@@ -6,17 +6,9 @@ from dataclasses import dataclass
 from math import e, log, prod, sqrt
 
 from driftfit.errors import InputError
-from driftfit.theory.assumptions import UNIT_BALL, LinearModels
-from driftfit.theory.bound import Bound
-from driftfit.theory.numbers import check_count, check_non_negative, check_positive
-from driftfit.theory.standing import guarantee, order
-
-__all__ = [
-    "NormBoundedNetworks",
-    "linear_sequential_rademacher",
-    "loss_sequential_rademacher",
-    "network_sequential_rademacher",
-]
+from driftfit.theory.bound import Bound, guarantee, order
+from driftfit.theory.checks import check_count, check_non_negative, check_positive
+from driftfit.theory.constants import UNIT_BALL, LinearModels
 
 
 def linear_sequential_rademacher(length: int, models: LinearModels = UNIT_BALL) -> Bound:
@@ -24,8 +16,6 @@ def linear_sequential_rademacher(length: int, models: LinearModels = UNIT_BALL) 
 
     Attained by a tree whose next sample is orthogonal to the signed sum so far.
 
-    Examples
-    --------
     >>> linear_sequential_rademacher(100, LinearModels(2.0)).total
     0.2
     """
@@ -46,17 +36,9 @@ class NormBoundedNetworks:
     ``R``-Lipschitz networks, for which Example 2 does not hold: ``R * sum of sigma_i relu(x_i - 1 / sqrt 2)`` is
     ``R``-Lipschitz on the unit ball, has two layers, and answers ``t <= d`` unit vectors with any signs.
 
-    Parameters
-    ----------
-    norms : tuple of float
-        Largest spectral norm of each layer; their product is ``R``.
-    n_parameters : int
-        Entries of all weight matrices together.
-    data_norm : float
-        Largest norm of a sample.
+    ``norms`` are the largest spectral norms of the layers, ``R`` their product; ``n_parameters`` counts the entries
+    of all weight matrices, and ``data_norm`` is the largest norm of a sample.
 
-    Examples
-    --------
     >>> NormBoundedNetworks((2.0, 1.5), 30).model_lipschitz
     3.0
     """
@@ -85,26 +67,12 @@ def network_sequential_rademacher(
     """``(R X + S sqrt(2 p log(1 + 2 L sqrt(t)))) / sqrt(t)`` for ``L`` layers with ``p`` parameters; ``S = R X``.
 
     With ``loss_lipschitz`` it is the complexity of the *losses* of these networks, ``rho R X`` and ``S = M`` in its
-    place: no composition lemma and none of its unknown constants are needed.
+    place, ``M`` being ``loss_bound``: no composition lemma and none of its unknown constants are needed.
 
-    Parameters
-    ----------
-    length : int
-        ``t``.
-    networks : NormBoundedNetworks
-    loss_lipschitz : float, optional
-        ``rho``.
-    loss_bound : float
-        ``M``, used with ``loss_lipschitz``.
-
-    Notes
-    -----
     Change every matrix by at most ``epsilon`` of its norm: the answer changes by at most ``L epsilon R X``. A net of
     ``(1 + 2 / epsilon)^p`` such matrices reaches every network, and the complexity of a finite class with values up
     to ``S`` is at most ``S sqrt(2 log(size) / t)``, for trees as for samples. Take ``epsilon = 1 / (L sqrt(t))``.
 
-    Examples
-    --------
     >>> bound = network_sequential_rademacher(1_000_000, NormBoundedNetworks((1.0, 1.0), 20))
     >>> round(bound.total, 4), bound.standing.kind.value
     (0.0192, 'guarantee')
@@ -130,8 +98,6 @@ def loss_sequential_rademacher(
 ) -> Bound:
     """Complexity of the losses of a class: ``c * rho * sqrt(log(t)^3)`` times that of the class itself.
 
-    Examples
-    --------
     >>> loss_sequential_rademacher(0.1, 1, loss_lipschitz=0.5).total
     0.05
     """

@@ -1,4 +1,4 @@
-"""The generalisation bound of gradual self-training: its general form and its form for networks."""
+"""The generalisation bound of gradual self-training in its general form and for networks, and the discrepancy in it."""
 
 from __future__ import annotations
 
@@ -7,50 +7,115 @@ from math import e, log, pi, sqrt
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from driftfit.errors import InputError
-from driftfit.theory.assumptions import (
-    BOUNDED,
-    FITS,
-    JOINT_SHIFT,
-    LIPSCHITZ_LOSS,
-    LIPSCHITZ_MODEL,
-    ONE_STEP,
-    ONES,
-    Assumptions,
-    Sampling,
-)
-from driftfit.theory.bound import Bound
-from driftfit.theory.discrepancies import discrepancy_bound
-from driftfit.theory.numbers import check_count, check_non_negative, check_probability, check_shifts, check_simplex
-from driftfit.theory.standing import Standing, guarantee, order
-
-__all__ = ["IN_THE_PROOF", "NetworkConstants", "PathErrors", "generalisation_bound", "network_bound"]
+from driftfit.theory.bound import Bound, guarantee, order
+from driftfit.theory.checks import check_count, check_non_negative, check_probability, check_shifts, check_simplex
+from driftfit.theory.constants import BOUNDED, FITS, JOINT_SHIFT, ONE_STEP, ONES, Assumptions, Sampling
 
 # The factors that the proof in the appendix carries: of M * sqrt(log(n T)) times the sequential complexity,
 # and of M * |q| * sqrt(log(1 / delta)).
 IN_THE_PROOF = Sampling(complexity_factor=6.0 * sqrt(4.0 * pi), confidence_factor=sqrt(8.0))
-
-
+_NETWORKS_NEED = (*JOINT_SHIFT, "the shift is that of the largest step", BOUNDED, FITS)
 _ALL_TREES = "the complexity bounds that of the losses over all trees of samples"
+
+
+def distance_to_last(shifts: Any) -> NDArray[np.float64]:
+    """Length of the path from each domain to the last one; ``len(shifts) + 1`` entries, the last of them 0.
+
+    >>> distance_to_last([1.0, 2.0]).tolist()
+    [3.0, 2.0, 0.0]
+    """
+    steps = check_shifts(shifts)
+    return np.append(np.cumsum(steps[::-1])[::-1], 0.0)
+
+
+def discrepancy(errors: Any, weights: Any = None) -> float:
+    """The discrepancy itself, from the errors of all hypotheses (rows) on all domains; uniform weights by default.
+
+    >>> discrepancy([[0.0, 0.4], [0.3, 0.1]])
+    0.2
+    """
+    table = np.atleast_2d(np.asarray(errors, dtype=np.float64))
+    q = check_simplex(weights, table.shape[1])
+    return float((table[:, -1] - table @ q).max())
+
+
+def discrepancy_bound(
+    shifts: Any, weights: Any = None, assumptions: Assumptions = ONES, *, to_last: Any = None
+) -> Bound:
+    """``rho * sqrt(R^2 + 1) * sum of q_tau * (path length from domain tau to the last)``.
+
+    ``shifts`` holds ``W_p`` of each step; ``weights`` is ``q``, uniform by default. ``to_last`` is ``W_p`` of each
+    domain to the last, measured directly: never more than the path, and what the lemma needs.
+
+    The paper writes ``(t - tau - 1) * Delta`` with the *average* shift for that path length. This is
+    the same where all steps are equal, and an upper bound where ``Delta`` is the largest; with
+    unequal steps and the plain average it can fall below the discrepancy, so each step is asked for.
+
+    >>> discrepancy_bound([0.1, 0.1], assumptions=Assumptions(model_lipschitz=0.75)).total
+    0.125
+    """
+    path = distance_to_last(shifts)
+    if to_last is not None:
+        direct = check_shifts(to_last, "to_last")
+        if len(direct) != len(path):
+            raise InputError(f"to_last must hold one distance per domain, {len(path)}, got {len(direct)}")
+        # Distances measured on samples may break the triangle inequality: the smaller of the two counts.
+        path = np.minimum(path, direct)
+    q = check_simplex(weights, len(path))
+    return Bound(
+        "Lemma 2 (discrepancy bound)",
+        {"discrepancy": assumptions.error_lipschitz * float(q @ path)},
+        assumptions.slopes,
+        guarantee(*JOINT_SHIFT),
+    )
+
+
+def minimising_weights(shifts: Any, norm_factor: float = 0.0, *, constant: float = 1.0) -> NDArray[np.float64]:
+    """The weights ``q`` that minimise ``discrepancy bound + norm_factor * |q|``.
+
+    The bound alone (``norm_factor=0``) is linear in ``q`` and smallest, namely 0, with all weight on the
+    last domain; the paper names the uniform weights instead, which minimise the norm of ``q`` (the limit
+    of a large ``norm_factor``), the other term of the generalisation bound that depends on ``q``.
+    Between the two, weights fall linearly with the distance from the last domain, down to zero.
+
+    ``norm_factor`` multiplies ``|q|`` in the bound at hand, such as ``(1 + M * sqrt(8 log(1/delta))) / sqrt(n)``, and
+    ``constant`` is ``rho * sqrt(R^2 + 1)``, see `Assumptions.error_lipschitz`.
+
+    >>> minimising_weights([1.0, 1.0]).tolist()
+    [0.0, 0.0, 1.0]
+    >>> minimising_weights([1.0, 1.0], 1e9).round(6).tolist()
+    [0.333333, 0.333333, 0.333333]
+    >>> minimising_weights([1.0, 1.0], 5.0**0.5).round(6).tolist()
+    [0.0, 0.333333, 0.666667]
+    """
+    prices = check_non_negative(constant, "constant") * distance_to_last(shifts)
+    scale = check_non_negative(norm_factor, "norm_factor")
+    if scale == 0.0:
+        cheapest = (prices == prices.min()).astype(np.float64)
+        return np.asarray(cheapest / cheapest.sum())
+    # Stationarity: q is proportional to (level - price)+, with |(level - price)+| = norm_factor.
+    ordered = np.sort(prices)
+    for used in range(len(ordered), 0, -1):
+        mean, spread = ordered[:used].mean(), ordered[:used].var() * used
+        if spread > scale**2:
+            continue
+        level = mean + np.sqrt((scale**2 - spread) / used)
+        if level >= ordered[used - 1]:
+            break
+    slack = np.maximum(level - prices, 0.0)
+    return np.asarray(slack / slack.sum())
 
 
 # Not compared by value: arrays have no single answer.
 @dataclass(frozen=True, eq=False)
 class PathErrors:
-    """The final classifier along a path of ``T + 1`` domains, source first.
+    """Errors of the final classifier on each of ``T + 1`` domains, source first, and ``W_p`` of each of ``T`` steps.
 
-    Parameters
-    ----------
-    errors : array
-        Its error on each domain.
-    shifts : array
-        ``W_p`` of each of the ``T`` steps.
-    weights : array, optional
-        ``q``, one entry per domain, shared evenly by the samples of that domain; uniform by default.
+    The weights are ``q``, one per domain, shared evenly by the samples of that domain; uniform by default.
 
-    Examples
-    --------
     >>> path = PathErrors([0.1, 0.3], [0.2], weights=[0.6, 0.4])
     >>> path.n_steps, round(path.mean_error, 3)
     (1, 0.18)
@@ -94,30 +159,14 @@ def generalisation_bound(
 ) -> Bound:
     """Target error from the errors along the path, their discrepancy and the complexity of the losses.
 
-    Parameters
-    ----------
-    path : PathErrors
-    n_samples : int
-        Samples per domain.
-    complexity : float
-        Sequential Rademacher complexity of the *losses* over ``n (T + 1)`` samples, see
-        `loss_sequential_rademacher`.
-    assumptions : Assumptions
-        ``rho``, ``R`` and ``M`` are used.
-    delta : float
-        The bound holds with probability at least ``1 - delta``.
-    sampling : Sampling
-        The factors that O(.) hides.
+    ``complexity`` is the sequential Rademacher complexity of the *losses* over ``n (T + 1)`` samples, see
+    `loss_sequential_rademacher`.
 
-    Notes
-    -----
     With population errors, as the theorem has them, two of its terms imply it: the discrepancy is *defined* as the
     most by which the target error exceeds the weighted errors. And the target error itself is among these. The other
     terms earn their place where the errors are those of samples. The theorem prints the errors of the *t*-th classifier
     and ``log T``; its proof has those of the *final* one and ``log(n T)``, as computed here.
 
-    Examples
-    --------
     >>> path = PathErrors([0.1, 0.1, 0.1], [0.01, 0.01])
     >>> bound = generalisation_bound(path, 10**8, 1e-6, Assumptions(model_lipschitz=0.75))
     >>> {name: round(value, 5) for name, value in bound.terms.items()}
@@ -126,7 +175,7 @@ def generalisation_bound(
     n = check_count(n_samples, "n_samples")
     delta = check_probability(delta, "delta")
     complexity = check_non_negative(complexity, "complexity")
-    norm = float(np.linalg.norm(path.weights)) / sqrt(n)
+    norm, factor = float(np.linalg.norm(path.weights)) / sqrt(n), sampling.complexity_factor
     drift = discrepancy_bound(path.shifts, path.weights, assumptions)
     return Bound(
         "Theorem 1 (generalisation bound for gradual self-training, general form)",
@@ -135,10 +184,7 @@ def generalisation_bound(
             "weight norm": norm,
             "confidence": sampling.confidence_factor * assumptions.loss_bound * norm * sqrt(log(1.0 / delta)),
             "discrepancy": drift["discrepancy"],
-            "complexity": sampling.complexity_factor
-            * assumptions.loss_bound
-            * sqrt(log(max(n * path.n_steps, e)))
-            * complexity,
+            "complexity": factor * assumptions.loss_bound * sqrt(log(max(n * path.n_steps, e))) * complexity,
         },
         {"T": path.n_steps, **drift.constants, "M": assumptions.loss_bound, **sampling.named()},
         sampling.standing(IN_THE_PROOF, delta, *drift.standing.assumptions, _ALL_TREES),
@@ -149,31 +195,16 @@ def generalisation_bound(
 class NetworkConstants:
     """One constant for each order term of the bound for networks; 1 everywhere shows the orders alone.
 
-    Parameters
-    ----------
-    shift : float
-        In front of ``T * Delta``.
-    estimation : float
-        In front of ``T / sqrt(n)``.
-    step_confidence : float
-        In front of ``T * sqrt(log(1 / delta) / n)``.
-    weight_norm : float
-        In front of ``1 / sqrt(n T)``.
-    complexity : float
-        In front of ``sqrt(log(n T)^(3 L - 2) / (n T))``.
-    confidence : float
-        In front of ``sqrt(log(1 / delta) / (n T))``.
-    proven : bool
-        Whether these are the constants of the proof. Then the log term has the exponent ``3 L + 1`` that the proof
-        gives, and ``delta`` is shared by all ``T + 1`` events.
+    Where they are ``proven``, those of the proof, the log term has the exponent ``3 L + 1`` that the proof gives,
+    and ``delta`` is shared by all ``T + 1`` events.
     """
 
-    shift: float = 1.0
-    estimation: float = 1.0
-    step_confidence: float = 1.0
-    weight_norm: float = 1.0
-    complexity: float = 1.0
-    confidence: float = 1.0
+    shift: float = 1.0  # of T * Delta
+    estimation: float = 1.0  # of T / sqrt(n)
+    step_confidence: float = 1.0  # of T * sqrt(log(1 / delta) / n)
+    weight_norm: float = 1.0  # of 1 / sqrt(n T)
+    complexity: float = 1.0  # of sqrt(log(n T)^(3 L - 2) / (n T))
+    confidence: float = 1.0  # of sqrt(log(1 / delta) / (n T))
     proven: bool = False
 
     @classmethod
@@ -218,25 +249,13 @@ def network_bound(
 ) -> Bound:
     """Target error of gradually self-trained networks of ``n_layers`` layers: linear in the number of steps.
 
-    Parameters
-    ----------
-    source_error : float
-    shift : float
-        Average ``W_p`` of one step; the largest, where the steps are unequal.
-    n_steps, n_samples, n_layers : int
-        ``T``, ``n`` per domain and ``L``.
-    delta : float
-    constants : NetworkConstants
-        All 1 by default: the orders, not a guarantee (with R = 10 and a shift of 0.05 the truth can be 0.5 and the
-        orders 0.05). `NetworkConstants.derived` follows the proof and is a guarantee, never below `naive_bound`.
+    ``shift`` is the average ``W_p`` of one step; the largest, where the steps are unequal. The constants are all 1 by
+    default: the orders, not a guarantee (with R = 10 and a shift of 0.05 the truth can be 0.5 and the orders 0.05).
+    `NetworkConstants.derived` follows the proof and is a guarantee, never below `naive_bound`.
 
-    Notes
-    -----
     With orders the log term has the exponent ``3 L - 2`` of the theorem. The lemmas that its proof names add up to
     ``3 L + 1``, which the derived constants use: ``3 (L - 1)`` from the network, 1 from the bound and 3 from the loss.
 
-    Examples
-    --------
     >>> bound = network_bound(0.05, 0.02, 4, 10_000, 3)
     >>> {name: round(value, 4) for name, value in bound.terms.items()}  # doctest: +NORMALIZE_WHITESPACE
     {'source error': 0.05, 'shift': 0.08, 'estimation': 0.04, 'step confidence': 0.0692,
@@ -263,12 +282,7 @@ def network_bound(
             "confidence": constants.confidence * sqrt(log(1.0 / each) / seen),
         },
         {"T": steps, "L": layers, **numbers},
-        _network_standing(constants, delta),
+        guarantee(*_NETWORKS_NEED, probability=1.0 - delta)
+        if constants.proven
+        else order("the constants in front of the terms are not those of a proof"),
     )
-
-
-def _network_standing(constants: NetworkConstants, delta: float) -> Standing:
-    if not constants.proven:
-        return order("the constants in front of the terms are not those of a proof")
-    needed = (LIPSCHITZ_MODEL, LIPSCHITZ_LOSS, JOINT_SHIFT, "the shift is that of the largest step", BOUNDED, FITS)
-    return guarantee(*needed, probability=1.0 - delta)

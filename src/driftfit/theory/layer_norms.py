@@ -16,8 +16,6 @@ from torch import nn
 
 from driftfit.errors import InputError
 
-__all__ = ["layer_norm"]
-
 # Rounding of a factorisation in double precision.
 _ROUNDING = 1.0 + 1e-9
 # Convolutions whose matrix is no larger are factorised as a matrix; larger ones are bounded over all frequencies.
@@ -48,22 +46,6 @@ def layer_norm(layer: nn.Module, x: torch.Tensor) -> float:
 
 def _refuse(layer: nn.Module, what: str) -> InputError:
     return InputError(f"network_upper does not know the layer {type(layer).__name__} with {what}")
-
-
-def _one(layer: nn.Module, x: torch.Tensor) -> float:
-    return 1.0
-
-
-def _quarter(layer: nn.Module, x: torch.Tensor) -> float:
-    return 0.25
-
-
-def _leaky(layer: Any, x: torch.Tensor) -> float:
-    return max(1.0, abs(float(layer.negative_slope)))
-
-
-def _exponential(layer: Any, x: torch.Tensor) -> float:
-    return max(1.0, abs(float(layer.alpha)))
 
 
 def _softplus(layer: Any, x: torch.Tensor) -> float:
@@ -153,12 +135,13 @@ def _each(value: Any, n_axes: int) -> tuple[int, ...]:
     return tuple(int(v) for v in value) if isinstance(value, tuple | list) else (int(value),) * n_axes
 
 
+_ONE = [nn.ReLU, nn.ReLU6, nn.Tanh, nn.Hardtanh, nn.Identity, nn.Flatten, nn.Unflatten]
+_ONE += [nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropout]
 _KNOWN: dict[type, Callable[[Any, torch.Tensor], float]] = {
-    **dict.fromkeys([nn.ReLU, nn.ReLU6, nn.Tanh, nn.Hardtanh, nn.Identity, nn.Flatten, nn.Unflatten], _one),
-    **dict.fromkeys([nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropout], _one),
-    nn.Sigmoid: _quarter,
-    nn.LeakyReLU: _leaky,
-    nn.ELU: _exponential,
+    **dict.fromkeys(_ONE, lambda layer, x: 1.0),
+    nn.Sigmoid: lambda layer, x: 0.25,
+    nn.LeakyReLU: lambda layer, x: max(1.0, abs(float(layer.negative_slope))),
+    nn.ELU: lambda layer, x: max(1.0, abs(float(layer.alpha))),
     nn.Softplus: _softplus,
     nn.Linear: _linear,
     **dict.fromkeys([nn.BatchNorm1d, nn.BatchNorm2d], _batch_norm),

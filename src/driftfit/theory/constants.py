@@ -1,26 +1,18 @@
-"""What a bound assumes of the loss, of the models and of the draw of the samples, each as one value."""
+"""What a bound needs to know of the loss, of the models and of the draw of the samples, each as one value."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import log, sqrt
 
-from driftfit.theory.numbers import check_non_negative, check_positive
-from driftfit.theory.standing import Standing, guarantee, order
+from driftfit.theory.bound import Standing, guarantee, order
+from driftfit.theory.checks import check_non_negative, check_positive
 
-__all__ = [
-    "BOUNDED",
-    "FITS",
-    "JOINT_SHIFT",
-    "LIPSCHITZ_LOSS",
-    "LIPSCHITZ_MODEL",
-    "ONES",
-    "ONE_STEP",
-    "UNIT_BALL",
-    "Assumptions",
-    "LinearModels",
-    "Sampling",
-]
+# What guarantees rest on, in words.
+LIPSCHITZ = ("every model is R-Lipschitz", "the loss is rho-Lipschitz in both arguments (the 0-1 error is not)")
+JOINT_SHIFT = (*LIPSCHITZ, "the shift is that of samples and labels together")
+BOUNDED = "the loss lies in [0, M] and the Rademacher complexity of the class is at most B / sqrt(n)"
+FITS = "each student reproduces its teacher's answers on its n independent samples"
 
 
 @dataclass(frozen=True)
@@ -29,14 +21,11 @@ class Assumptions:
 
     Parameters
     ----------
-    loss_lipschitz : float
-        ``rho``, of the loss in each of its two arguments.
-    model_lipschitz : float
-        ``R``, of every classifier; with an encoder, the product of the two constants.
-    model_complexity : float
-        ``B``: the Rademacher complexity of the class is at most ``B / sqrt(n)``.
-    loss_bound : float
-        ``M``, the largest value of the loss.
+    loss_lipschitz, loss_bound : float
+        ``rho``, of the loss in each of its two arguments, and ``M``, its largest value.
+    model_lipschitz, model_complexity : float
+        ``R`` of every classifier, with an encoder the product of the two constants; ``B``: the Rademacher complexity
+        of the class is at most ``B / sqrt(n)``.
 
     Examples
     --------
@@ -59,21 +48,19 @@ class Assumptions:
         """``rho * sqrt(R^2 + 1)``: how fast the error of a fixed classifier moves with the Wasserstein distance."""
         return self.loss_lipschitz * sqrt(self.model_lipschitz**2 + 1.0)
 
+    @property
+    def slopes(self) -> dict[str, float]:
+        """``rho`` and ``R`` under the names used in a `Bound`."""
+        return {"rho": self.loss_lipschitz, "R": self.model_lipschitz}
+
 
 @dataclass(frozen=True)
 class LinearModels:
     """Linear models ``x -> w x`` with ``|w| <= R`` on samples of bounded norm.
 
-    Parameters
-    ----------
-    model_lipschitz : float
-        ``R``.
-    data_norm : float
-        The largest norm of a sample where a bound is over all trees of samples, the root of its mean square
-        (``E|x|^2 <= data_norm^2``) elsewhere.
+    The norm is the largest one of a sample where a bound is over all trees of samples, the root of its mean square
+    (``E|x|^2 <= data_norm^2``) elsewhere.
 
-    Examples
-    --------
     >>> LinearModels(2.0, 0.5).complexity
     1.0
     """
@@ -95,17 +82,10 @@ class LinearModels:
 class Sampling:
     """The factors that O(.) hides when an empirical error is compared with a population error.
 
-    Parameters
-    ----------
-    complexity_factor : float
-        In front of ``rho * B / sqrt(n)``. Symmetrisation gives ``2 * Rademacher`` for one
-        comparison; one step of self-training makes two of them, hence 4.
-    confidence_factor : float
-        In front of ``M * sqrt(log(2 / delta) / n)``. Two deviations of
-        ``M * sqrt(log(2 / delta) / (2 n))`` make the square root of 2.
+    One stands in front of ``rho * B / sqrt(n)``: symmetrisation gives ``2 * Rademacher`` for one comparison, and one
+    step of self-training makes two of them, hence 4. The other stands in front of ``M * sqrt(log(2 / delta) / n)``: two
+    deviations of ``M * sqrt(log(2 / delta) / (2 n))`` make the square root of 2.
 
-    Examples
-    --------
     >>> Sampling().complexity(0.5, 100)
     0.2
     """
@@ -138,12 +118,6 @@ class Sampling:
         """The factors under the names used in a `Bound`."""
         return {"complexity factor": self.complexity_factor, "confidence factor": self.confidence_factor}
 
-
-LIPSCHITZ_MODEL = "every model is R-Lipschitz"
-LIPSCHITZ_LOSS = "the loss is rho-Lipschitz in both arguments (the 0-1 error is not)"
-JOINT_SHIFT = "the shift is that of samples and labels together"
-BOUNDED = "the loss lies in [0, M] and the Rademacher complexity of the class is at most B / sqrt(n)"
-FITS = "each student reproduces its teacher's answers on its n independent samples"
 
 # Defaults of the bounds: every constant 1, and the factors of one step of self-training.
 ONES = Assumptions()

@@ -1,9 +1,10 @@
-"""The paper's assumptions about data as checks: bounded samples, a bounded loss, labels that keep their meaning."""
+"""Checks of what goes into a bound: numbers, and the paper's assumptions about data."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from math import sqrt
+from math import isfinite, sqrt
 from typing import Any
 
 import numpy as np
@@ -12,29 +13,74 @@ from scipy.stats import norm
 
 from driftfit.errors import InputError
 from driftfit.seeds import derive_seed
-from driftfit.theory.assumptions import LIPSCHITZ_LOSS, LIPSCHITZ_MODEL, ONES, Assumptions
-from driftfit.theory.bound import Bound
-from driftfit.theory.numbers import check_non_negative
-from driftfit.theory.standing import guarantee
-
-__all__ = ["InputBound", "LabelInvariance", "input_bound", "label_invariance", "largest_loss"]
 
 _N_TREES = 60
 _SMALLEST_LEAF = 5
 
 
+def check_non_negative(value: Any, name: str) -> float:
+    """Return ``value`` as a finite float >= 0."""
+    return _number(value, name, "be a finite number >= 0", lambda number: isfinite(number) and number >= 0)
+
+
+def check_positive(value: Any, name: str) -> float:
+    """Return ``value`` as a finite float > 0."""
+    return _number(value, name, "be a finite number > 0", lambda number: isfinite(number) and number > 0)
+
+
+def check_count(value: Any, name: str, least: int = 1) -> int:
+    """Return ``value`` as an integer of at least ``least``."""
+    wanted = f"be a whole number of at least {least}"
+    return int(_number(value, name, wanted, lambda number: isfinite(number) and number == int(number) >= least))
+
+
+def check_probability(value: Any, name: str) -> float:
+    """Return ``value`` as a float strictly between 0 and 1."""
+    remedy = "; 0.05 asks for 95 % confidence"
+    return _number(value, name, "lie strictly between 0 and 1", lambda number: 0.0 < number < 1.0, remedy)
+
+
+def check_shifts(values: Any, name: str = "shifts") -> NDArray[np.float64]:
+    """Return the shifts of the steps as a float array with at least one entry, none negative."""
+    try:
+        array = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} must be numbers, got {values!r} ({error})") from None
+    if array.ndim != 1 or array.size == 0:
+        raise InputError(f"{name} must hold one number per step, got shape {array.shape}")
+    if not (np.isfinite(array).all() and (array >= 0).all()):
+        raise InputError(f"{name} must be finite and not negative, got {array.tolist()}")
+    return array
+
+
+def check_simplex(weights: Any, size: int, name: str = "weights") -> NDArray[np.float64]:
+    """Return a probability vector of length ``size``; ``None`` means uniform."""
+    if weights is None:
+        return np.full(size, 1.0 / size)
+    array = np.asarray(weights, dtype=np.float64)
+    if array.shape != (size,):
+        raise InputError(f"{name} must have {size} entries, one per domain, got shape {array.shape}")
+    if not np.isfinite(array).all() or (array < 0).any() or abs(array.sum() - 1.0) > 1e-9:
+        raise InputError(f"{name} must be non-negative and sum to 1, got {array.tolist()}; divide them by their sum")
+    return array
+
+
+def _number(value: Any, name: str, wanted: str, fits: Callable[[float], bool], remedy: str = "") -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be a number, got {value!r}") from None
+    if not fits(number):
+        raise InputError(f"{name} must {wanted}, got {value!r}{remedy}")
+    return number
+
+
 @dataclass(frozen=True)
 class InputBound:
-    """Norms of samples (Assumption 1 asks for the unit ball).
+    """Norms of samples (Assumption 1 asks for the unit ball)."""
 
-    Attributes
-    ----------
-    largest : float
-        Largest norm: what complexities over all trees of samples need.
-    mean_square : float
-        Root of the mean square: what Kumar et al. and complexities of independent samples need.
-    """
-
+    # The largest norm, for complexities over all trees of samples; the root of the mean square, for Kumar et al. and
+    # complexities of independent samples.
     largest: float
     mean_square: float
 
@@ -54,51 +100,12 @@ def input_bound(samples: Any) -> InputBound:
     return InputBound(float(norms.max()), sqrt(float(np.square(norms).mean())))
 
 
-def largest_loss(
-    label_bound: float, data_norm: float = 1.0, assumptions: Assumptions = ONES, *, at_zero: float = 0.0
-) -> Bound:
-    """``M``: ``rho * (|h(0)| + R X + Y)`` above the loss of the answer 0 to the label 0, which counts as none.
-
-    Parameters
-    ----------
-    label_bound : float
-        ``Y``, the largest absolute label.
-    data_norm : float
-        ``X``, the largest norm of a sample.
-    assumptions : Assumptions
-        ``rho`` and ``R`` are used.
-    at_zero : float
-        Largest ``|h(0)|`` of a model. The lemma leaves it out and does not hold without: a constant is 0-Lipschitz,
-        however large.
-
-    Examples
-    --------
-    >>> largest_loss(1.0, assumptions=Assumptions(model_lipschitz=2.0)).total
-    3.0
-    """
-    rho, radius = assumptions.loss_lipschitz, assumptions.model_lipschitz
-    return Bound(
-        "Lemma 3 (bounded loss)",
-        {
-            "answer at zero": rho * check_non_negative(at_zero, "at_zero"),
-            "samples": rho * radius * check_non_negative(data_norm, "data_norm"),
-            "labels": rho * check_non_negative(label_bound, "label_bound"),
-        },
-        {"rho": rho, "R": radius},
-        guarantee(LIPSCHITZ_MODEL, LIPSCHITZ_LOSS, "the loss of the answer 0 to the label 0 is 0"),
-    )
-
-
 @dataclass(frozen=True)
 class LabelInvariance:
     """Whether the label given the features is the same in two domains (Assumption 5, covariate shift).
 
-    Attributes
-    ----------
-    gain : float
-        By how much knowing the domain lowers the log loss of predicting the label; 0 or less where it does not help.
-    p_value : float
-        Probability of such a gain, or a larger one, where the label does not depend on the domain.
+    The gain is by how much knowing the domain lowers the log loss of predicting the label, and the p-value the
+    probability of such a gain, or a larger one, where the label does not depend on the domain.
     """
 
     gain: float
@@ -114,16 +121,8 @@ def label_invariance(before: tuple[Any, Any], after: tuple[Any, Any], *, seed: i
 
     It needs labels of both domains, which adaptation does not have: it judges an encoder or a benchmark afterwards.
     Two forests of trees predict the label, with and without the domain as a column, each sample by trees
-    that did not see it; their log losses are compared sample by sample.
+    that did not see it; their log losses are compared sample by sample. Each domain is (features, labels).
 
-    Parameters
-    ----------
-    before, after : (features, labels)
-        Rows of numbers, and one label each.
-    seed : int
-
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> x, moved = rng.normal(size=(400, 1)), rng.normal(size=(400, 1)) + 0.5
     >>> same = label_invariance((x, x[:, 0] > 0), (moved, moved[:, 0] > 0))
