@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from driftfit.datasets import DATASETS, angles, color_mnist, covtype, dataset, mnist, portraits, rotate, rotated_mnist
-from driftfit.datasets.color_mnist import shifts
-from driftfit.datasets.mnist import read_idx
+from driftfit.datasets.mnist import read_idx, shifts
 from driftfit.errors import InputError
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from driftfit.datasets import covtype, file_states, mnist, portraits, rotated_mnist
-from driftfit.datasets.downloads import SUMS_NAME, DataFile, cache_folder, read_bytes
+from driftfit.datasets.common import SUMS_NAME, DataFile, cache_folder, read_bytes
 from driftfit.errors import InputError
 
 CONTENT = b"one line of content\n" * 50

@@ -20,7 +20,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace, fail: Fail) -> int:
     """Look and print."""
     from driftfit.datasets import DATASETS, file_states
-    from driftfit.datasets.downloads import cache_folder, data_folder
+    from driftfit.datasets.common import cache_folder, data_folder
 
     rows = []
     for name, entry in DATASETS.items():

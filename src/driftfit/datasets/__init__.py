@@ -1,14 +1,15 @@
-"""The four benchmarks as `DomainSequence`s, from files on this machine or a checked download."""
+"""The four benchmarks as `DomainSequence`s, from files on this machine or a checked download.
 
-from driftfit.datasets.catalogue import DATASETS, Dataset, FileState, dataset, file_states
-from driftfit.datasets.color_mnist import color_mnist
+All loaders take the number of given domains, a preset (the reference code's cut or the paper's), a seed that draws the
+rows, a split ("adapt", or "heldout" with the same source and fresh samples of the target), ``distinct`` domains with no
+sample in two of them, at most ``n_samples`` for each domain, and whether files may be downloaded.
+"""
+
+from driftfit.datasets.catalogue import DATASETS, Dataset, FileState, dataset, file_states, write_made_data
+from driftfit.datasets.common import DataFile
 from driftfit.datasets.covtype import covtype
-from driftfit.datasets.downloads import DataFile
-from driftfit.datasets.made import write_made_data
-from driftfit.datasets.mnist import mnist
+from driftfit.datasets.mnist import angles, color_mnist, mnist, rotate, rotated_mnist
 from driftfit.datasets.portraits import portraits, portraits_cut
-from driftfit.datasets.rotated_mnist import angles, rotated_mnist
-from driftfit.datasets.rotation import rotate
 
 __all__ = [
     "DATASETS",

@@ -8,14 +8,11 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from driftfit.datasets.common import Preset, Split, check_count, check_words, limit_domains
-from driftfit.datasets.downloads import DataFile, read_bytes, stamp
+from driftfit.datasets.common import DataFile, Preset, Split, check_count, check_words, limit_domains, read_bytes, stamp
 from driftfit.domains import Domain, DomainSequence
 from driftfit.errors import InputError
 from driftfit.extras import need
 from driftfit.seeds import derive_seed
-
-__all__ = ["FILES", "covtype"]
 
 FILES: dict[str, DataFile] = {
     "covtype": DataFile(
@@ -57,14 +54,8 @@ def covtype(
         ``reference``: 10,000 of the first 50,000 rows, given domains of 2,000 rows, 20,000
         of the last 45,000. ``paper``: the whole blocks of 50,000 and 40,000 rows; the
         target has 45,000 rows, because 50,000 are not there, 5,000 of them held out.
-    seed : int
-        Draws the rows.
-    split : {"adapt", "heldout"}
     distinct : bool
         No row is in two domains, and held-out rows are of the target's kind: always so here.
-    n_samples : int, optional
-        At most this many rows in each domain.
-    download : bool
     """
     check_words(preset, split)
     check_count(n_given, _BLOCKS)

@@ -9,13 +9,19 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from driftfit.datasets.common import Preset, Split, check_count, check_words, image_domain, limit_domains
-from driftfit.datasets.downloads import DataFile, read_bytes
+from driftfit.datasets.common import (
+    DataFile,
+    Preset,
+    Split,
+    check_count,
+    check_words,
+    image_domain,
+    limit_domains,
+    read_bytes,
+)
 from driftfit.domains import Domain, DomainSequence
 from driftfit.errors import InputError
 from driftfit.seeds import derive_seed
-
-__all__ = ["FILES", "Cut", "portraits", "portraits_cut"]
 
 Cut = Literal["auto", "count", "year"]
 
@@ -58,8 +64,6 @@ def portraits(
         Blocks, out of seven, between source and target.
     preset : {"reference", "paper"}
         ``paper``: the target is the last 2,000 of all images.
-    seed : int
-        Draws the images of a small version.
     split : {"adapt", "heldout"}
         ``heldout``: up to 1,000 images that follow the target in time.
     cut : {"auto", "count", "year"}
@@ -68,9 +72,6 @@ def portraits(
         for copies that miss some images. ``auto``: by count for the complete set only.
     distinct : bool
         A quarter of the target, drawn by the seed, is held out; otherwise held-out images are of later years.
-    n_samples : int, optional
-        At most this many images in each domain.
-    download : bool
     """
     check_words(preset, split)
     check_count(n_given, _BLOCKS)

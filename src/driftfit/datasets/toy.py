@@ -12,8 +12,6 @@ from driftfit.domains import Domain, DomainSequence
 from driftfit.errors import InputError
 from driftfit.seeds import derive_seed
 
-__all__ = ["drifting_events", "moving_gaussians", "rotated_digits", "rotating_moons"]
-
 # The digits fill their 8 x 8 frame; a margin keeps their corners inside when they turn.
 DIGIT_MARGIN = 2
 DIGIT_SHAPE = (8 + 2 * DIGIT_MARGIN, 8 + 2 * DIGIT_MARGIN)
@@ -31,8 +29,6 @@ def rotated_digits(angles: Sequence[float] = (0, 20, 40, 60), *, split: str = "t
         Degrees, from source to target.
     split : {"train", "held_out"}
         One half of the images, or the other.
-    seed : int
-        Draws the split.
 
     >>> rotated_digits((0, 45), split="held_out")
     DomainSequence([Domain('0', 898 x 144, labelled), Domain('45', 898 x 144, labelled)])
@@ -96,7 +92,6 @@ def drifting_events(n_rows: int = 3000, *, seed: int = 0) -> dict[str, NDArray[A
 
     Parameters
     ----------
-    n_rows : int
     seed : int
 
     >>> events = drifting_events(4)
