@@ -278,8 +278,20 @@ def test_domains_too_small_to_measure():
         check(tiny, LogisticRegression())
     rng = np.random.default_rng(0)
     many = Domain(rng.normal(size=(120, 2)), labels=np.arange(120) % 40, name="many classes")
-    with pytest.raises(InputError, match="no class has enough samples"):
-        check(DomainSequence([many, many.without_labels()]), LogisticRegression())
+    moved = Domain(many.samples + 5.0, name="moved")
+    answer = check(DomainSequence([many, moved]), LogisticRegression())
+    assert answer.advice is Advice.GET_LABELS
+    assert answer.to_dict()["steps"][0]["ratio"] is None
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_equal_rows_of_different_classes_are_not_refused(rng):
+    """A weak signal in a few columns of codes: there is no margin to measure a move in."""
+    labels, rows, more = (rng.integers(0, 2, (400, width)).astype(float) for width in (1, 3, 3))
+    source = Domain(rows, labels=labels.ravel().astype(int), name="first")
+    answer = check(DomainSequence([source, Domain(np.maximum(more, rows), name="last")]), LogisticRegression())
+    assert answer.advice is Advice.GET_LABELS
+    assert answer.to_dict()["from_source"][0]["drift"] is None
 
 
 def test_sparse_samples_and_named_classes():

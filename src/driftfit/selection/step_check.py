@@ -174,15 +174,22 @@ def measure_step(
     carried = np.sqrt(np.maximum(moved.typical(n_classes) ** 2 - still.typical(n_classes) ** 2, 0.0))
     # Along the plan only where most of a class arrives under another label: there labels do not see its move.
     carried[~(moved.class_crossing(n_classes) > _MOST)] = np.nan
-    worst, worst_ratio = _worst(np.fmax(class_shifts, carried) / margins)
+    # Where samples of different classes are equal the margin is 0, and the ratio is not known.
+    with np.errstate(divide="ignore", invalid="ignore"):
+        farthest, typical, squared = (
+            np.fmax(class_shifts, carried) / margins,
+            class_shifts / margins,
+            squares / margins**2,
+        )
+    worst, worst_ratio = _worst(farthest)
     shares0, shares1 = before.shares(n_classes), after.shares(n_classes)
     return StepCheck(
         *names,
         shift=float(np.sqrt(max(_whole_square((a0, b0, a1, b1), (split0, split1), moved), 0.0))),
         class_shifts=tuple(class_shifts.tolist()),
         margins=tuple(margins.tolist()),
-        ratio=_known_median(class_shifts / margins, shares1),
-        drift=_known_mean(squares / margins**2, shares1),
+        ratio=_known_median(typical, shares1),
+        drift=_known_mean(squared, shares1),
         jumped=_jumped(a0, b0, (moved, still), margins),
         crossing=moved.crossing,
         crossing_noise=still.crossing,

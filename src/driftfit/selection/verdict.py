@@ -126,6 +126,14 @@ def _decide(
         found = trouble(step)
         if found is not None:
             return found[0], (step.before, step.after), found[1]
+    unknown = next((step for step in (*steps, *from_source) if not np.isfinite(step.drift)), None)
+    if unknown is not None:
+        return (
+            Advice.GET_LABELS,
+            (unknown.before, unknown.after),
+            f"how far classes move from {unknown.before} to {unknown.after} cannot be measured: no class has enough "
+            "samples in both, the model answers one class only, or samples of different classes are equal",
+        )
     largest = max(steps, key=lambda step: step.largest_ratio)
     return (
         Advice.ADAPT,
