@@ -13,7 +13,7 @@ from driftfit.app.columns import Kind, conform, plan_columns
 from driftfit.app.models import BestModel
 from driftfit.cli import main
 from driftfit.errors import InputError
-from driftfit.methods import OwnScale
+from driftfit.methods import Assumption, OwnScale
 
 
 def table(n=240):
@@ -99,21 +99,21 @@ def test_on_the_command_line(tmp_path):
 # Proportions that somebody knows ------------------------------------------------------------------------------
 
 
-def jumped(n=600):
+def jumped(n=600, apart=1.2):
     rng = np.random.default_rng(2)
     when = np.repeat([0, 1], n // 2)
     kind = np.where(rng.random(n) < np.where(when == 0, 0.5, 0.05), "yes", "no")
     return pd.DataFrame(
-        {"x": rng.normal(size=n) + 1.2 * (kind == "yes"), "z": rng.normal(size=n), "is": kind, "when": when}
+        {"x": rng.normal(size=n) + apart * (kind == "yes"), "z": rng.normal(size=n), "is": kind, "when": when}
     )
 
 
 def test_given_proportions_are_used_and_told():
-    frame = jumped()
+    frame = jumped(apart=2.5)
     result = adapt_frame(frame, Settings(**SETTINGS, proportions=(("no", 0.95), ("yes", 0.05))))
     assert result.choice.best == "proportions"
-    assert result.choice.fit.by_likelihood.method == "given"
-    assert "were given" in result.decision.sentence
+    assert result.choice.ladder.used is Assumption.PROPORTIONS
+    assert "proportions was declared" in result.decision.sentence
     right = (result.predictions["prediction"].to_numpy() == frame["is"].to_numpy()[frame.when == 1]).mean()
     assert right > 0.9
 

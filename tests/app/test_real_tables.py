@@ -33,14 +33,13 @@ def test_electricity_prices_keep_the_old_model(benchmark_data, method):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "label", "order", "n_windows", "best", "least"),
+    ("name", "label", "order", "n_windows"),
     [
-        ("elec2/elec.csv.gz", "target", RowPosition(), 8, "own scale", 0.02),
-        ("tables/recidivism.parquet", "two_year_recid", Column("compas_screening_date"), 5, "proportions", 0.2),
-        ("tables/storms.parquet", "status", Column("year"), 5, "source", 0.0),
+        ("elec2/elec.csv.gz", "target", RowPosition(), 8),
+        ("tables/storms.parquet", "status", Column("year"), 5),
     ],
 )
-def test_the_right_remedy_or_none(benchmark_data, name, label, order, n_windows, best, least):
+def test_without_labels_or_assumptions_the_old_model_stays(benchmark_data, name, label, order, n_windows):
     path = benchmark_data / name
     if not path.is_file():
         pytest.skip(f"{name} is not there")
@@ -48,9 +47,7 @@ def test_the_right_remedy_or_none(benchmark_data, name, label, order, n_windows,
     result = adapt_table(open_table([path]), settings)
     rows = result.checked.prepared.windows[-1].rows
     frame = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)
-    # Labels of the last window, which the run never looked at.
-    truth = frame[label].to_numpy()[rows].astype(str)
     old = replace(result.predictor, model=result.source.estimator).predict_table(table_of(frame.iloc[rows]))
-    right = [(part["prediction"].astype(str).to_numpy() == truth).mean() for part in (old, result.predictions)]
-    assert result.choice.best.startswith(best)
-    assert right[1] - right[0] >= least
+    assert result.choice.best == "source"
+    assert result.kept == "source"
+    assert old["prediction"].tolist() == result.predictions["prediction"].tolist()

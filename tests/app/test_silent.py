@@ -466,7 +466,8 @@ class TestMessages:
         monkeypatch.setenv("COLUMNS", "80")
         frame = table(when=np.sort(np.random.default_rng(0).normal(size=N)) * 1e-7)
         frame.to_csv(tmp_path / "table.csv", index=False)
-        code, out, _ = driftfit("check", tmp_path / "table.csv", "--label", "label", "--order", "when")
+        words = ("--label", "label", "--order", "when", "--method", "gst")
+        code, out, _ = driftfit("check", tmp_path / "table.csv", *words)
         assert code == 0
         start = next(k for k, line in enumerate(out.splitlines()) if line.startswith("step "))
         lines = out.splitlines()[start:]

@@ -32,9 +32,11 @@ def tables(tmp_path):
 
 
 def test_verdict_and_step_table(tables):
-    result = driftfit("check", "gradual.csv", "--label", "label", "--order", "year", "--by-value", cwd=tables)
+    words = ("--label", "label", "--order", "year", "--by-value", "--assume", "path")
+    result = driftfit("check", "gradual.csv", *words, cwd=tables)
     assert result.returncode == 0, result.stderr
-    assert result.stdout.startswith("check of self-training: adapt\n")
+    assert result.stdout.startswith("diagnosis: ")
+    assert "\ncheck of self-training: adapt\n" in result.stdout
     assert "1990 -> 1991" in result.stdout
 
 

@@ -44,7 +44,7 @@ def same(folder, *arguments, quick=("--generated", "1")):
         assert not (folder / "RUN").exists()
         return looked[0], complaint(looked[2])
     assert adapted[1].startswith(looked[1])
-    assert looked[1].startswith("check of self-training: ")
+    assert looked[1].startswith("diagnosis: ")
     assert "old model: estimated accuracy" in looked[1] or "old model: accuracy cannot be estimated" in looked[1]
     assert (
         max(len(line) for line in looked[1].splitlines() if "->" in line and not line.startswith(("check", "  "))) <= 80

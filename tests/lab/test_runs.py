@@ -14,11 +14,13 @@ import torch
 from sklearn.metrics import pairwise_distances
 
 from driftfit.errors import SolverError
-from driftfit.lab import Cell, Launch, Options, Store, failed_cells, launch, make_table, run_cells, run_tables, settings
+from driftfit.lab import Cell, Launch, Options, Store, make_table, run_cells, run_tables, settings
 from driftfit.lab.bench import Bench
 from driftfit.lab.configurations import ALIGNED, COVI_PARTS, WITH_GIVEN, estimator_of
 from driftfit.lab.launch import CellWork
+from driftfit.lab.launching import launch
 from driftfit.lab.layouts import LAYERS, ONE_OFF
+from driftfit.lab.run_log import failed_cells
 from driftfit.parallel import Bundle, Processes, Ray, Serial
 
 CPU = torch.device("cpu")

@@ -8,7 +8,12 @@ import pytest
 
 from driftfit.cli import run_command
 from driftfit.errors import InputError
-from driftfit.lab import Store, SweepCell, as_markdown, failed_cells, read_sweep, run_sweep, summarise_sweep
+from driftfit.lab import Store
+from driftfit.lab.run_log import failed_cells
+from driftfit.lab.sweep_cells import SweepCell
+from driftfit.lab.sweep_file import read_sweep
+from driftfit.lab.sweep_tables import as_markdown, summarise_sweep
+from driftfit.lab.sweeping import run_sweep
 from driftfit.methods import GOAT
 from driftfit.parallel import Processes
 

@@ -32,7 +32,10 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace, fail: Fail) -> int:
     """Run what is missing, print and write."""
     need_tables("sweep", "yaml")
-    from driftfit.lab import Store, as_markdown, read_sweep, run_sweep
+    from driftfit.lab.store import Store
+    from driftfit.lab.sweep_file import read_sweep
+    from driftfit.lab.sweep_tables import as_markdown
+    from driftfit.lab.sweeping import run_sweep
 
     sweep = read_sweep(chosen.file)
     store = Store(chosen.store)

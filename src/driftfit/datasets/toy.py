@@ -12,6 +12,8 @@ from driftfit.domains import Domain, DomainSequence
 from driftfit.errors import InputError
 from driftfit.seeds import derive_seed
 
+__all__ = ["drifting_events", "moving_gaussians", "rotated_digits", "rotating_moons"]
+
 # The digits fill their 8 x 8 frame; a margin keeps their corners inside when they turn.
 DIGIT_MARGIN = 2
 DIGIT_SHAPE = (8 + 2 * DIGIT_MARGIN, 8 + 2 * DIGIT_MARGIN)
