@@ -73,7 +73,6 @@ class TestSequence:
             ([0, 1, 0, 1], [1, "a", 2, "b"], "cannot be put in order"),
             ([0, 1, 0, 1], [1, 1, 2, None], "missing for 1 of 4"),
             ([0, 1, 0, 1], [1, 1, 2], "one entry for each of the 4"),
-            ([0, None, 0, 1], [1, 1, 2, 2], "1 of 2 labels are missing in the source"),
             ([np.nan] * 4, [1, 1, 2, 2], "no labels"),
             (None, [1, 1, 2, 2], "y is None"),
         ],

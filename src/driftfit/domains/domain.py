@@ -28,7 +28,7 @@ class Domain:
         Numbers become a float array; a data frame with other columns is kept as it is, and
         a tensor stays on its device. Samples on a geodesic may be `Interpolated`.
     labels : array-like, optional
-        One label per sample. Labels that are all missing (None, NaN) count as absent.
+        One label per sample; some may be missing (None, NaN). Labels that are all missing count as absent.
     weights : array-like, optional
         Non-negative, scaled to sum 1; ``None`` means uniform.
     name : str
@@ -73,7 +73,9 @@ class Domain:
 
     def __repr__(self) -> str:
         sizes = " x ".join(str(size) for size in self.samples.shape)
-        return f"Domain({self.name!r}, {sizes}, {'un' if self.labels is None else ''}labelled)"
+        how = "" if self.labels is not None else "un"
+        how = "partly " if self.labels is not None and not self.has_label.all() else how
+        return f"Domain({self.name!r}, {sizes}, {how}labelled)"
 
     @property
     def _who(self) -> str:
@@ -83,6 +85,15 @@ class Domain:
     def uneven_weights(self) -> NDArray[np.float64] | None:
         """The weights, or None where they are all equal and say nothing."""
         return None if self.weights is None or np.ptp(self.weights) == 0 else self.weights
+
+    @property
+    def has_label(self) -> NDArray[np.bool_]:
+        """Which rows have a label.
+
+        >>> Domain([[0.0], [1.0]], labels=[None, "a"]).has_label.tolist()
+        [False, True]
+        """
+        return np.zeros(len(self), dtype=bool) if self.labels is None else ~is_missing(self.labels)
 
     def without_labels(self) -> Domain:
         """The same samples with the labels removed."""
@@ -96,6 +107,11 @@ class Domain:
             raise InputError(f"{self._who} has {len(self)} samples, got {samples.shape[0]} to put in their place")
         checked = _as_samples(samples, self._who, False)
         return self._made(checked, self.labels, self.weights, self.name, False, self.groups)
+
+    def with_weights(self, weights: Any) -> Self:
+        """The same rows with other weights."""
+        checked = None if weights is None else check_weights(weights, len(self), f"weights of {self._who}")
+        return self._made(self.samples, self.labels, checked, self.name, self.allow_missing, self.groups)
 
     def take(self, rows: Any) -> Self:
         """Some rows, in the given order, with their labels, weights and groups."""

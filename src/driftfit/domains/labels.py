@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from driftfit.checks import without_mask
 from driftfit.errors import InputError
 
-__all__ = ["as_labels", "check_classes", "is_missing", "object_array", "plain_labels"]
+__all__ = ["as_labels", "check_classes", "is_missing", "object_array", "plain_labels", "without_marks"]
 
 # Beyond this a float no longer tells neighbouring whole numbers apart.
 _EXACT = 2.0**53
@@ -89,6 +89,37 @@ def plain_labels(labels: NDArray[Any]) -> NDArray[Any]:
     return labels
 
 
+def without_marks(labels: NDArray[Any], first: NDArray[np.int64]) -> NDArray[Any]:
+    """Labels in which a -1 that marks a missing one became None.
+
+    A -1 marks a missing label beside words, and beside numbers where the first window does without it.
+
+    Parameters
+    ----------
+    labels : array
+    first : int array
+        Rows of the first window.
+
+    Examples
+    --------
+    >>> without_marks(np.array([0, 1, -1, 1]), np.array([0, 1])).tolist()
+    [0, 1, None, 1]
+    >>> without_marks(np.array([-1, 1, -1, 1]), np.array([0, 1])).tolist()
+    [-1, 1, -1, 1]
+    """
+    if labels.dtype.kind not in "ifO":
+        return labels
+    marked = np.array([_is_number(label) and label == -1 for label in labels.tolist()], dtype=bool)
+    if not marked.any():
+        return labels
+    beside_words = any(isinstance(label, str) for label in labels.tolist())
+    if marked[first].any() and not beside_words:
+        return labels
+    own = labels.astype(object)
+    own[marked] = None
+    return own
+
+
 def check_classes(labels: NDArray[Any], who: str) -> None:
     """Raise unless the labels of a source can be classes: numbers, truth values or words, all of one kind."""
     if labels.dtype.kind in "biufUmM":
@@ -109,6 +140,10 @@ def check_classes(labels: NDArray[Any], who: str) -> None:
         f"{who} has labels of the kind {found}; give whole numbers or words, all of one kind, "
         "and numbers that fit into 64 bits"
     )
+
+
+def _is_number(label: Any) -> bool:
+    return isinstance(label, Real) and not isinstance(label, bool | np.bool_)
 
 
 def _whole(items: list[Any], labels: NDArray[Any]) -> NDArray[Any]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftfit.domains.domain import Domain
-from driftfit.domains.labels import is_missing, object_array
+from driftfit.domains.labels import is_missing, object_array, without_marks
 from driftfit.domains.order import category_ranks, rank, value_name
 from driftfit.domains.sequence import DomainSequence, sorted_domains
 from driftfit.errors import InputError
@@ -90,7 +90,7 @@ def from_table(
     Parameters
     ----------
     table : data frame
-        Features, one label column and one order column; the label may be missing outside the first window.
+        Features, one label column and one order column; labels may be missing anywhere.
     label, order : str
         Names of the columns. Neither is a feature.
     windows : Windows, optional
@@ -120,16 +120,15 @@ def from_table(
     if not features.columns:
         raise InputError("the table has no feature column besides label and order")
     groups = _cut_column(frame.get_column(order), ByQuantile() if windows is None else windows, f"column {order!r}")
-    labels = _column(frame.get_column(label))
+    labels = without_marks(_column(frame.get_column(label)), groups[0][1])
     weights = None if weight is None else _column(frame.get_column(weight))
     samples = _feature_samples(features)
     domains: list[Domain] = []
     for name, rows in groups:
-        own = labels[rows]
         domains.append(
             Domain(
                 samples[rows] if isinstance(samples, np.ndarray) else nw.to_native(features[rows.tolist()]),
-                labels=own if not domains or not is_missing(own).any() else None,
+                labels=labels[rows],
                 weights=None if weights is None else weights[rows],
                 name=name,
             )
