@@ -126,7 +126,7 @@ class DomainSequence(Sequence[Domain]):
         """
         X = stack_rows([d.samples if sp.issparse(d.samples) else np.asarray(d.samples) for d in self._domains])
         labels = [np.full(len(d), None, dtype=object) if d.labels is None else d.labels for d in self._domains]
-        labels = [np.where(is_missing(own), None, own) if is_missing(own).any() else own for own in labels]
+        labels = [_with_none(own) for own in labels]
         if len({own.dtype.kind for own in labels}) > 1:
             labels = [own.astype(object) for own in labels]  # side by side, numbers and words would all become words
         return X, np.concatenate(labels), np.repeat(np.arange(len(self)), [len(d) for d in self._domains])
@@ -247,6 +247,16 @@ class DomainSequence(Sequence[Domain]):
 
     def __repr__(self) -> str:
         return f"DomainSequence({list(self._domains)!r})"
+
+
+def _with_none(labels: NDArray[Any]) -> NDArray[Any]:
+    """Labels in which the missing ones are None."""
+    missing = is_missing(labels)
+    if not missing.any():
+        return labels
+    own = labels.astype(object)
+    own[missing] = None
+    return own
 
 
 def _labelled_part(domain: Domain) -> LabelledDomain:
