@@ -75,6 +75,30 @@ def test_bounds_and_proofs_are_true(kind: str, way: str, monkeypatch: pytest.Mon
         assert np.abs(np.bincount(solution.cols, solution.mass, 5) - 0.2).max() < 1e-15
 
 
+@pytest.mark.parametrize("scale", [2.0**-1074, 2.0**-1060, 1e-300, 2.0**900, 2.0**1010])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_bounds_of_given_costs_at_the_ends_of_the_range(scale: float, sign: int, rng: np.random.Generator) -> None:
+    cases = [np.array([[3223.0, 1143.0]])] + [rng.integers(0, 200, rng.integers(1, 5, 2)) for _ in range(20)]
+    for costs in cases:
+        given = sign * costs * scale
+        a, b = (np.full(k, 1.0 / k) for k in costs.shape)
+        certificate = solve(Problem.from_costs(given), Exact()).certificate
+        programme = solve(Problem.from_costs(sign * costs, a, b), Exact()).certificate
+        optimum = Fraction(scale) * Fraction(programme.primal)
+        least = Fraction(2) ** -1074
+        assert Fraction(certificate.dual) <= optimum + abs(optimum) / 10**14
+        assert abs(Fraction(certificate.primal) - optimum) <= abs(optimum) / 10**12 + least
+        assert abs(certificate.gap) < 1e-9
+
+
+def test_bound_of_one_row_of_subnormal_costs_is_true() -> None:
+    # One row has one plan: its cost is known without any arithmetic of ours.
+    for numbers in ([3223, 1143], [1, 2, 2], [7, 0, 0, 0]):
+        costs = np.array([numbers]) * 2.0**-1074
+        certificate = solve(Problem.from_costs(costs), Exact()).certificate
+        assert Fraction(certificate.dual) <= Fraction(sum(numbers), len(numbers)) * Fraction(2) ** -1074
+
+
 def _entries(solution: Any) -> tuple[list[int], list[int], list[float]]:
     return solution.rows.tolist(), solution.cols.tolist(), solution.mass.tolist()
 

@@ -41,6 +41,29 @@ def test_plan_cost_and_potentials(rng, n, m, mass, zeros):
     assert pot.emd2(a, b, costs) == pytest.approx(reference, rel=1e-10)
 
 
+def test_potentials_are_feasible_where_both_sides_have_samples_without_weight(rng):
+    for _ in range(60):
+        n, m = rng.integers(2, 12, 2)
+        a, b = (rng.random(k) * (rng.random(k) > 0.4) for k in (n, m))
+        a[0] = b[0] = 1.0
+        a, b, costs = a / a.sum(), b / b.sum(), rng.random((n, m))
+        cost, log = pot.emd2(a, b, costs, log=True)
+        assert (costs - log["u"][:, None] - log["v"]).min() > -1e-12
+        assert a @ log["u"] + b @ log["v"] == pytest.approx(cost, rel=1e-9)
+
+
+def test_mass_of_samples_is_that_which_is_given(rng):
+    x0, x1 = rng.normal(size=(4, 2)), rng.normal(size=(4, 2))
+    found, theirs = (module.solve_sample(x0, x1, np.full(4, 2.0), np.full(4, 2.0)) for module in (pot, ot))
+    assert found.value == pytest.approx(theirs.value)
+    assert found.plan == pytest.approx(theirs.plan)
+    assert found.sparse_plan.sum() == pytest.approx(8.0)
+    with pytest.raises(InputError, match="one total mass"):
+        pot.solve_sample(x0, x1, np.ones(4), np.full(4, 2.0))
+    with pytest.raises(InputError, match="one total mass"):
+        pot.solve_sample(x0, x1, np.ones(4))
+
+
 def test_empty_histograms_several_targets_and_types(rng):
     costs = rng.random((6, 5))
     assert pot.emd2([], [], costs) == pytest.approx(ot.emd2([], [], costs), rel=1e-10)

@@ -34,6 +34,8 @@ _SCREENED_FEATURES = 16
 _NEIGHBOUR_PAIRS = 2.5e9
 # Pairs looked at again, one by one, for each sample: more are not worth it.
 _CLOSE_PAIRS = 16
+# Values below this may be off by as much as the second.
+_FAINT, _FAINTEST = 1e-290, 1e-300
 # Potential of a row that is not looked at: below all others.
 _LOWEST = -1e300
 
@@ -81,13 +83,20 @@ def certify(
         bound = "potentials"
     else:
         dual, bound = _bound_without_potentials(problem)
+    if problem.exponent == 0 and 0.0 < max(abs(primal), abs(dual)) < _FAINT:
+        # A relative error says nothing about numbers that lose digits below the range of float64.
+        dual -= _FAINTEST
     if dual < 0 and _never_negative(problem.cost):
         dual = 0.0
     gap, unit = relative_gap(primal, dual), problem.unit
     if primal != 0 and abs(primal) * unit < sys.float_info.min:
         # In the unit of the samples all of this is below the range of float64: the gap alone can speak.
         resolution = -math.inf
-    return Certificate(primal * unit, dual * unit, gap, marginal_error, seconds, bound, resolution * (unit or 1.0))
+    given = dual * unit
+    if dual != 0 and abs(given) < sys.float_info.min:
+        # The product was rounded, perhaps upwards.
+        given = max(math.nextafter(given, -math.inf), 0.0 if dual > 0 else -math.inf)
+    return Certificate(primal * unit, given, gap, marginal_error, seconds, bound, resolution * (unit or 1.0))
 
 
 def dual_bound(problem: Problem, potential0: NDArray[np.float64]) -> float:

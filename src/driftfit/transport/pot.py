@@ -30,8 +30,8 @@ __all__ = ["SampleResult", "emd", "emd2", "solve_sample"]
 
 Float = NDArray[np.float64]
 
-# Total masses that differ by more than this share are two different masses.
-_SAME_MASS = 1e-6
+# Total masses that differ by this much are two different masses, as in POT.
+_SAME_MASS = 1.5e-6
 
 
 def emd(
@@ -129,11 +129,14 @@ class SampleResult:
     value : float
         Cost of the plan; ``value_linear`` is the same number.
     result : Plan
-        The plan with its certificate, as `driftfit.transport.transport` returns it.
+        The plan of mass 1 with its certificate, as `driftfit.transport.transport` returns it.
+    mass : float
+        The sum of the weights that were given.
     """
 
     value: float
     result: Plan = field(repr=False)
+    mass: float = 1.0
 
     @property
     def value_linear(self) -> float:
@@ -142,11 +145,11 @@ class SampleResult:
     @property
     def plan(self) -> Float:
         """The plan as a full matrix."""
-        return self.result.todense()
+        return self.mass * self.result.todense()
 
     @property
     def sparse_plan(self) -> sp.csr_array:
-        return self.result.tosparse()
+        return self.mass * self.result.tosparse()
 
     @property
     def status(self) -> str:
@@ -162,7 +165,7 @@ def solve_sample(X_a: Any, X_b: Any, a: Any = None, b: Any = None, metric: str =
     X_a, X_b : array-like
         Samples; costs are never held as a whole where they are many.
     a, b : array-like, optional
-        Weights, scaled to sum 1.
+        Weights of one sum, which is the mass of the plan; 1 where they are not given.
     metric : str
         ``"sqeuclidean"`` or any metric of SciPy's ``cdist``.
     **others
@@ -183,8 +186,10 @@ def solve_sample(X_a: Any, X_b: Any, a: Any = None, b: Any = None, metric: str =
         )
     _refuse_tensors(X_a, X_b, a, b)
     cost = SquaredEuclidean() if metric == "sqeuclidean" else PowerMetric(metric)
+    sides = [np.ones(1) if side is None else np.asarray(side, dtype=np.float64) for side in (a, b)]
+    total = _common_mass(*sides)
     plan = solve(Problem.of(X_a, X_b, a, b, cost), Exact())
-    return SampleResult(plan.cost, plan)
+    return SampleResult(total * plan.cost, plan, total)
 
 
 def _harmless(name: str, value: Any) -> bool:
@@ -213,10 +218,17 @@ def _checked(a: Any, b: Any, costs: Any, same_mass: bool) -> tuple[Float, Float,
         if weights.shape != (size,):
             raise InputError(f"{name} must have {size} entries like M, got shape {weights.shape}")
         sides.append(weights)
-    total0, total1 = float(sides[0].sum()), float(sides[1].sum())
-    if same_mass and not abs(total0 - total1) <= _SAME_MASS * max(abs(total0), abs(total1)):
-        raise InputError(f"a and b must have one total mass, got {total0!r} and {total1!r}; scale one of them")
+    if same_mass:
+        _common_mass(*sides)
     return matrix, sides[0], sides[1], dtype
+
+
+def _common_mass(a: Float, b: Float) -> float:
+    """The sum of two histograms, where it is one."""
+    total0, total1 = float(a.sum()), float(b.sum())
+    if not abs(total0 - total1) < _SAME_MASS:
+        raise InputError(f"a and b must have one total mass, got {total0!r} and {total1!r}; scale one of them")
+    return total0
 
 
 def _refuse_tensors(*values: Any) -> None:
@@ -235,7 +247,8 @@ def _potentials(costs: Float, w0: Float, w1: Float, solution: Solution, centred:
     start = np.zeros(len(w0)) if solution.potential0 is None else solution.potential0
     carries = w0 > 0
     v = (costs[carries] - start[carries, None]).min(axis=0)
-    u = (costs[:, w1 > 0] - v[w1 > 0]).min(axis=1)
+    # Over all columns: those without weight bind rows without weight.
+    u = (costs - v).min(axis=1)
     if centred:
         shift = (w1 @ v - w0 @ u) / (w0.sum() + w1.sum())
         u, v = u + shift, v - shift

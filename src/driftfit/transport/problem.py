@@ -28,8 +28,10 @@ __all__ = [
 ]  # fmt: skip
 
 
-# Samples whose spread has an exponent beyond these are scaled: squares and their sums stay in the range of float64.
-_SAFE_EXPONENT = 300
+# Samples are scaled where squares of their spread, or a higher power that is the cost, have an exponent beyond this.
+_SAFE_EXPONENT = 600
+# Costs that are given are scaled where the largest has an exponent beyond this: sums over them stay in range.
+_SAFE_COST_EXPONENT = 900
 # Multiplications from which moving the samples to a GPU pays for starting torch there.
 _GPU_WORK = 2e10
 # Share of a GPU's free memory that may be filled; 8 bytes for a cost, 4 for its kernel.
@@ -49,8 +51,8 @@ class Problem:
     uniform : bool
         Whether both clouds have the same size and equal weights: an assignment problem.
     exponent : int
-        The samples are those given times ``2 ** -exponent``; 0 unless their squares would leave
-        the range of float64. All costs of the problem are those of its samples; `unit` is what they count.
+        The samples, or the costs where these are given, are those handed in times ``2 ** -exponent``; 0 unless
+        costs or their sums would leave the range of float64. `unit` is what a cost of the problem counts.
     """
 
     x0: Any
@@ -86,7 +88,12 @@ class Problem:
         w0 = check_weights(weights0, x0.shape[0], "weights0")
         w1 = check_weights(weights1, x1.shape[0], "weights1")
         problem = cls(x0, x1, w0, w1, cost, len(w0) == len(w1) and equal_weights(w0) and equal_weights(w1))
-        exponent = 0 if degree_of(cost) is None else _unsafe_exponent(x0, x1)
+        if isinstance(cost, Precomputed):
+            exponent = _exponent_beyond(float(np.abs(cost.matrix).max()), _SAFE_COST_EXPONENT)
+            scaled = Precomputed(_scaled(cost.matrix, -exponent)) if exponent else cost
+            return replace(problem, cost=scaled, exponent=exponent)
+        degree = degree_of(cost)
+        exponent = 0 if degree is None else _unsafe_exponent(x0, x1, _SAFE_EXPONENT / max(degree, 2.0))
         if exponent == 0:
             return problem
         return replace(problem, x0=_scaled(x0, -exponent), x1=_scaled(x1, -exponent), exponent=exponent)
@@ -112,7 +119,7 @@ class Problem:
         if self.exponent == 0:
             return 1.0
         power = self.exponent * (degree_of(self.cost) or 0.0)
-        return 2.0**power if -1070 < power < 1020 else (0.0 if power < 0 else math.inf)
+        return 2.0**power if -1075 < power < 1024 else (0.0 if power < 0 else math.inf)
 
     @property
     def dense(self) -> bool:
@@ -249,8 +256,14 @@ def equal_weights(weights: NDArray[np.float64]) -> bool:
     return bool(np.ptp(weights) == 0.0)
 
 
-def _unsafe_exponent(x0: Any, x1: Any) -> int:
-    """The exponent of the clouds' spread if squares of it leave the range of float64, else 0."""
+def _exponent_beyond(size: float, limit: float) -> int:
+    """The exponent of a size if it is beyond a limit, else 0."""
+    exponent = math.frexp(size)[1]
+    return 0 if size == 0.0 or abs(exponent) <= limit else exponent
+
+
+def _unsafe_exponent(x0: Any, x1: Any, limit: float) -> int:
+    """The exponent of the clouds' spread if it is beyond a limit, else 0."""
     if str(x0.dtype).endswith("float32") and str(x1.dtype).endswith("float32"):
         return 0
     if sp.issparse(x0) or sp.issparse(x1):
@@ -260,8 +273,7 @@ def _unsafe_exponent(x0: Any, x1: Any) -> int:
         high = np.maximum(*(to_numpy(x.amax(0) if is_tensor(x) else x.max(axis=0)) for x in (x0, x1)))
         low = np.minimum(*(to_numpy(x.amin(0) if is_tensor(x) else x.min(axis=0)) for x in (x0, x1)))
         spread = float((high - low).max())
-    exponent = math.frexp(spread)[1]
-    return 0 if spread == 0.0 or abs(exponent) <= _SAFE_EXPONENT else exponent
+    return _exponent_beyond(spread, limit)
 
 
 def _scaled(x: Any, exponent: int) -> Any:

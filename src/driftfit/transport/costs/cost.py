@@ -139,6 +139,7 @@ class Precomputed:
     """
 
     matrix: NDArray[np.float64] = field(repr=False)
+    degree = 1.0
 
     def __post_init__(self) -> None:
         matrix = np.asarray(self.matrix, dtype=np.float64)
