@@ -14,6 +14,7 @@ from driftfit.methods.class_proportions import (
 )
 from driftfit.methods.goat import GOAT
 from driftfit.methods.gradual import DirectSelfTraining, GradualSelfTraining
+from driftfit.methods.history import FromHistory, HalfLife, LastWindows, LikeToday
 from driftfit.methods.labelled_training import LabelledTraining
 from driftfit.methods.mapped_source import MappedSource
 from driftfit.methods.path import Path, PathStep, generate_path, given_path
@@ -38,11 +39,15 @@ __all__ = [
     "Coupled",
     "CovarianceAlignment",
     "DirectSelfTraining",
+    "FromHistory",
     "GivenProportions",
     "GradualMethod",
     "GradualSelfTraining",
+    "HalfLife",
     "ImportanceWeights",
     "LabelledTraining",
+    "LastWindows",
+    "LikeToday",
     "MappedSource",
     "Method",
     "ModelInUse",

@@ -25,6 +25,7 @@ class Rung(Enum):
     """What a decision rests on, the strongest evidence first."""
 
     LABELS = "labels of today"
+    HISTORY = "backtests over labelled history"
     ASSUMPTION = "a declared assumption"
     NOTHING = "nothing speaks for a change"
 
@@ -164,11 +165,14 @@ class LadderChoice(Choice):
         Whether gains are in accuracy.
     measured : tuple of AccuracyEstimate
         Accuracy of the old and of the chosen model on labelled rows of the target, where there are some.
+    backtest : Backtest or None
+        What was measured on the labelled windows of the past, where there are enough.
     """
 
     ladder: Ladder | None = None
     in_points: bool = True
     measured: tuple[AccuracyEstimate, ...] = ()
+    backtest: Any = None
 
     @classmethod
     def of(cls, choice: Choice, **more: Any) -> LadderChoice:

@@ -1,0 +1,224 @@
+"""Ways to learn from labels of several windows: all of them, recent ones more, in units or with the time of each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, Self, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from driftfit.checks import check_weights
+from driftfit.domains import DomainSequence, take_rows
+from driftfit.errors import InputError
+from driftfit.methods.adaptation import Adaptation, Method, OnStep
+from driftfit.methods.alignment import Alignment, behind, dense_matrix
+from driftfit.methods.assumptions import Assumption, assumptions_of
+from driftfit.methods.source_only import SourceOnly
+from driftfit.methods.source_weights import importance_weights
+from driftfit.methods.workspace import Workspace
+from driftfit.models import Learner
+from driftfit.seeds import derive_seed
+
+__all__ = ["FromHistory", "HalfLife", "LastWindows", "LikeToday", "WindowNumber"]
+
+
+@runtime_checkable
+class Weighing(Protocol):
+    """How much a labelled row counts, as a frozen value."""
+
+    def weights(self, sequence: DomainSequence) -> NDArray[np.float64]:
+        """One number for each row of ``sequence.labelled``; 0 leaves it out."""
+        ...
+
+
+@dataclass(frozen=True)
+class HalfLife:
+    """A row counts half for every so many windows of age.
+
+    >>> from driftfit.domains import Domain
+    >>> path = DomainSequence([Domain([[0.0], [1.0]], [0, 1]), Domain([[2.0], [3.0]], [0, 1]), Domain([[4.0]])])
+    >>> HalfLife(1.0).weights(path).tolist()
+    [0.5, 0.5, 1.0, 1.0]
+    """
+
+    windows: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not (np.isfinite(self.windows) and self.windows > 0):
+            raise InputError(f"a half-life must be a number of windows above 0, got {self.windows!r}")
+
+    def weights(self, sequence: DomainSequence) -> NDArray[np.float64]:
+        return np.asarray(0.5 ** ((sequence.last_labelled - sequence.labelled_windows) / self.windows))
+
+
+@dataclass(frozen=True)
+class LastWindows:
+    """The newest so many windows with labels; older rows are left out."""
+
+    windows: int = 1
+
+    def __post_init__(self) -> None:
+        if self.windows < 1:
+            raise InputError(f"at least one window must be learnt from, got {self.windows!r}")
+
+    def weights(self, sequence: DomainSequence) -> NDArray[np.float64]:
+        numbers = sequence.labelled_windows
+        newest = np.unique(numbers)[-self.windows :]
+        return np.isin(numbers, newest).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class LikeToday:
+    """Rows that look like the target's count more, by a classifier between them and the target.
+
+    Parameters
+    ----------
+    most : float
+        No row counts for more than this many average ones.
+    """
+
+    most: float = 10.0
+
+    def weights(self, sequence: DomainSequence) -> NDArray[np.float64]:
+        return importance_weights(dense_matrix(sequence.labelled), dense_matrix(sequence.target), self.most)
+
+
+@dataclass(frozen=True)
+class FromHistory(Method):
+    """A new model of all rows with a label, whichever window they are in, for today's rows without one.
+
+    Labels of the target are learnt from as well, where it has some: it then stands for the time after it.
+
+    Parameters
+    ----------
+    weighing : HalfLife, LastWindows or LikeToday, optional
+        How much a row counts; all the same by default.
+    align : Alignment, optional
+        Each window is brought to the scale of the newest labelled one first, today's by itself as well.
+    with_time : bool
+        The number of the window is one more feature; today's rows have that of today.
+    then : Method
+        What follows along the unlabelled windows, such as ``ProportionCorrection()`` or ``GOAT()``; nothing by default.
+    seed : int
+        Classifiers that take no weights learn from rows that are drawn by their weights.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from driftfit.domains import Domain
+    >>> from driftfit.models import as_learner
+    >>> rng = np.random.default_rng(0)
+    >>> rows = [rng.normal(size=(200, 1)) for _ in range(4)]
+    >>> labels = [(x.ravel() > place).astype(int) for place, x in enumerate(rows)]
+    >>> windows = DomainSequence([*map(Domain, rows[:3], labels[:3]), Domain(rows[3])])
+    >>> learner = as_learner(LogisticRegression(), np.array([0, 1]))
+    >>> ways = (FromHistory(), FromHistory(HalfLife(0.5)), FromHistory(with_time=True))
+    >>> answers = [way.adapt(learner, windows).learner.logits(rows[3]).argmax(axis=1) for way in ways]
+    >>> [float((answer == labels[3]).mean().round(2)) for answer in answers]
+    [0.85, 0.98, 1.0]
+    """
+
+    weighing: Weighing | None = None
+    align: Alignment | None = None
+    with_time: bool = False
+    then: Method = field(default_factory=SourceOnly)
+    seed: int = 0
+
+    @property
+    def on_matrices(self) -> bool:
+        """Whether windows are compared column by column: rows of a data frame become arrays first."""
+        parts = (self.weighing is not None, self.align is not None, self.with_time)
+        return any(parts) or bool(getattr(self.then, "on_matrices", False))
+
+    @property
+    def assumes(self) -> frozenset[Assumption]:
+        """What the methods inside rely on."""
+        aligned = frozenset() if self.align is None else assumptions_of(self.align)
+        return aligned | assumptions_of(self.then)
+
+    def adapt(
+        self,
+        learner: Learner,
+        sequence: DomainSequence,
+        on_step: OnStep | None = None,
+        workspace: Workspace | None = None,
+    ) -> Adaptation:
+        if len(np.unique(sequence.labelled_windows)) < 2 and isinstance(self.weighing, HalfLife | LastWindows):
+            raise InputError("a single window has labels: none is more recent than another")
+        windows, transformers = self._windows(sequence)
+        student = self._fitted(learner, windows, self._weights(windows))
+        done = Adaptation(student)
+        if not isinstance(self.then, SourceOnly):
+            done = self.then.adapt(student, windows.from_last_labelled(), on_step if not transformers else None)
+        adapted = done.learner
+        for transformer in reversed(transformers):
+            adapted = behind(transformer, adapted)
+        return replace(done, learner=adapted)
+
+    def _windows(self, known: DomainSequence) -> tuple[DomainSequence, list[Any]]:
+        """The windows as the model sees them, and what a new row of today must pass to look like them."""
+        transformers: list[Any] = []
+        windows = known
+        if self.align is not None:
+            anchor = dense_matrix(known[known.last_labelled])
+            maps = [self.align.transformer(dense_matrix(domain), anchor) for domain in known]
+            moved = [own.with_samples(made.transform(dense_matrix(own))) for own, made in zip(known, maps, strict=True)]
+            windows = DomainSequence(moved)
+            transformers.append(maps[-1])
+        if self.with_time:
+            numbers = [WindowNumber(float(number)) for number in range(len(windows))]
+            rows = [(domain, dense_matrix(domain)) for domain in windows]
+            windows = DomainSequence(
+                own.with_samples(number.fit(x).transform(x)) for (own, x), number in zip(rows, numbers, strict=True)
+            )
+            transformers.append(numbers[-1].fit(rows[-1][1]))
+        return windows, transformers
+
+    def _weights(self, windows: DomainSequence) -> NDArray[np.float64] | None:
+        """Of the labelled rows; None where all count the same."""
+        rows = windows.labelled
+        given = rows.uneven_weights
+        if self.weighing is None:
+            return given
+        own = self.weighing.weights(windows)
+        return own if given is None else own * check_weights(given, len(rows)) * len(rows)
+
+    def _fitted(self, learner: Learner, windows: DomainSequence, weights: NDArray[np.float64] | None) -> Learner:
+        rows = windows.labelled
+        codes = rows.codes(learner.classes)
+        if weights is None:
+            return learner.fit(rows.samples, codes)
+        used = np.flatnonzero(weights > 0)
+        if len(np.unique(codes[used])) < 2:
+            raise InputError("the rows that count hold a single class; let older windows count as well")
+        if not learner.takes_weights and np.ptp(weights[used]) > 0:
+            rng = np.random.default_rng(derive_seed(self.seed, "history"))
+            used = np.sort(rng.choice(used, len(used), p=weights[used] / weights[used].sum()))
+        own = weights[used] if learner.takes_weights and np.ptp(weights[used]) > 0 else None
+        return learner.fit(take_rows(rows.samples, used), codes[used], own)
+
+
+class WindowNumber(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Adds one column: the number of the window that rows belong to.
+
+    >>> WindowNumber(4.0).fit(np.zeros((2, 1))).transform(np.array([[7.0], [8.0]])).tolist()
+    [[7.0, 4.0], [8.0, 4.0]]
+    """
+
+    def __init__(self, number: float = 0.0) -> None:
+        self.number = number
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Only the number of columns is kept."""
+        validate_data(self, X, reset=True, dtype=np.float64)
+        self.number_ = float(self.number)
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """The rows with the number beside them."""
+        check_is_fitted(self, "number_")
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        return np.column_stack([X, np.full(len(X), self.number_)])

@@ -1,0 +1,395 @@
+"""Backtests: what each way to learn would have gained in the windows of the past, at the lag at which labels come.
+
+For every window with labels the ways learn from what was known then, adapt to it without its labels, and are measured
+on them. What is measured is paired: a way and the reference answer for the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from math import sqrt
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+from scipy.stats import t as student_t
+
+from driftfit.domains import DomainSequence
+from driftfit.errors import InputError, SolverError
+from driftfit.methods import FromHistory, HalfLife, LastWindows, Method, OwnScale
+from driftfit.models import Learner, as_learner
+from driftfit.parallel import Batch, Engine, Serial
+from driftfit.selection.metric import Metric, default_metric
+from driftfit.selection.outcome import Gain
+
+__all__ = ["ALL_LABELS", "Backtest", "Forecast", "backtest", "history_ways", "lag_to_imitate"]
+
+# The plain thing: a model of all labels that exist.
+ALL_LABELS = "all labels"
+# A way takes the reference's place where its mean gain exceeds this many of its errors. Fixed on half of the tables of
+# `benchmarks/history.py`, by what it loses on them.
+CAUTION = 0.75
+# Fewer windows to judge on say nothing about how much windows differ.
+FEWEST_WINDOWS = 2
+# Rows of a window are left out in so many blocks, one after the other, for the error of a gain inside it.
+_BLOCKS = 10
+# An error has at least so many degrees of freedom: the ways share what windows have in common.
+_LEAST_FREEDOM = 4
+
+
+def history_ways(seed: int = 0) -> dict[str, Method]:
+    """The ways to learn from history that are compared by default, the reference first."""
+    return {
+        ALL_LABELS: FromHistory(seed=seed),
+        "recent labels, half-life 2 windows": FromHistory(HalfLife(2.0), seed=seed),
+        "recent labels, half-life 1 window": FromHistory(HalfLife(1.0), seed=seed),
+        "last window": FromHistory(LastWindows(1), seed=seed),
+        "with time": FromHistory(with_time=True, seed=seed),
+        "own scale, recent labels": FromHistory(HalfLife(1.0), OwnScale(), seed=seed),
+    }
+
+
+class OnForecast(Protocol):
+    """Called after each forecast, with how many are done and how many there are."""
+
+    def __call__(self, done: int, total: int) -> None: ...
+
+
+class ForecastStore(Protocol):
+    """Where forecasts are kept, so that an interrupted backtest goes on where it stopped."""
+
+    def get(self, way: str, window: int) -> Any: ...
+
+    def put(self, way: str, window: int, forecast: Any) -> None: ...
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """What the ways said about one window of the past.
+
+    Attributes
+    ----------
+    window : int
+        Its number.
+    name : str
+    codes : int array
+        The labels of its rows that have one.
+    shares : dict of array of shape (n, K)
+        Class probabilities by each way that could run.
+    """
+
+    window: int
+    name: str
+    codes: NDArray[np.int64]
+    shares: Mapping[str, NDArray[np.float64]]
+
+
+@dataclass(frozen=True, eq=False)
+class Backtest:
+    """What each way would have gained over the reference, window by window.
+
+    Attributes
+    ----------
+    metric : Metric
+    reference : str
+    late : int
+        Windows without labels between what was learnt from and the judged window.
+    asked_late : int
+        The lag at which labels really arrive; shorter ones are imitated where history is too short for it.
+    classes : array
+    forecasts : tuple of Forecast
+        Of the judged windows, the oldest first.
+    failed : dict of str
+        Why a way has no forecast at all.
+    """
+
+    metric: Metric
+    reference: str
+    late: int
+    asked_late: int
+    classes: NDArray[Any]
+    forecasts: tuple[Forecast, ...]
+    failed: Mapping[str, str] = field(default_factory=dict)
+    _found: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def windows(self) -> tuple[str, ...]:
+        """Names of the judged windows."""
+        return tuple(forecast.name for forecast in self.forecasts)
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        """The ways that could run in some window, the reference first."""
+        names = dict.fromkeys(name for forecast in self.forecasts for name in forecast.shares)
+        return tuple(sorted(names, key=lambda name: name != self.reference))
+
+    @property
+    def scores(self) -> dict[str, NDArray[np.float64]]:
+        """The metric of each way in each window; NaN where it could not run or is not defined."""
+        return {name: self._scored(name)[0] for name in self.ways}
+
+    @property
+    def gains_by_window(self) -> dict[str, NDArray[np.float64]]:
+        """What each way gains over the reference in each window."""
+        return {name: self._scored(name)[1] for name in self.ways}
+
+    @property
+    def gains(self) -> dict[str, Gain]:
+        """The gain to expect in a window to come, with an interval that knows that windows vary."""
+        return {name: self._gain(name)[0] for name in self.ways if self._n(name)}
+
+    @property
+    def best(self) -> str:
+        """The way whose gain exceeds its error by most; the reference where none does."""
+        lower = {self.reference: 0.0}
+        for name in self.ways:
+            if name != self.reference and self._n(name) >= FEWEST_WINDOWS:
+                gain, error = self._gain(name)
+                lower[name] = gain.value - CAUTION * error
+        return max(lower, key=lambda name: lower[name])
+
+    def expected(self, way: str) -> Gain:
+        """The metric to expect in a window to come, with its interval."""
+        values = self.scores[way]
+        known = values[np.isfinite(values)]
+        if len(known) == 0:
+            return Gain(float("nan"), float("nan"), float("nan"))
+        spread = float(known.std(ddof=1)) if len(known) > 1 else float("nan")
+        half = student_t.ppf(0.975, max(len(known) - 1, 1)) * spread * sqrt(1.0 + 1.0 / len(known))
+        low, high = float(known.mean() - half), float(known.mean() + half)
+        if self.metric.in_points:
+            low, high = max(low, 0.0), min(high, 1.0)
+        return Gain(float(known.mean()), low, high)
+
+    @property
+    def sentence(self) -> str:
+        """What was measured, and what follows from it."""
+        over = f"{len(self.forecasts)} past window{'s' if len(self.forecasts) != 1 else ''}"
+        lag = f", labels {self.late} windows late" if self.late else ""
+        if self.late < self.asked_late:
+            lag += f" (they come {self.asked_late} late; history is too short to measure at that)"
+        counted = self.metric.words
+        best = self.best
+        if best == self.reference:
+            return f"in {over}{lag} no other way gained clearly over {self.reference}, counted by {counted}"
+        gain = self._gain(best)[0]
+        return (
+            f"in {over}{lag} {best!r} gained {self.metric.shown(gain.value, signed=True)} of {counted} over "
+            f"{self.reference} ({self.metric.shown(gain.low, signed=True)} to "
+            f"{self.metric.shown(gain.high, signed=True)} to expect)"
+        )
+
+    def _n(self, name: str) -> int:
+        return int(np.isfinite(self._scored(name)[1]).sum())
+
+    def _scored(self, name: str) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Scores, gains over the reference, and the errors of these gains inside each window."""
+        if name not in self._found:
+            rows = [_in_window(self.metric, forecast, name, self.reference) for forecast in self.forecasts]
+            self._found[name] = tuple(np.array(part) for part in zip(*rows, strict=True))
+        scores, gains, errors = self._found[name]
+        return scores, gains, errors
+
+    def _gain(self, name: str) -> tuple[Gain, float]:
+        """The gain in a window to come, and the error of the mean gain."""
+        _, gains, errors = self._scored(name)
+        known = np.isfinite(gains)
+        own, inside = gains[known], float(np.mean(np.square(errors[known])))
+        n = len(own)
+        between = float(own.var(ddof=1)) if n > 1 else 0.0
+        error = sqrt((inside + between) / n)
+        value = float(own.mean())
+        if name == self.reference:
+            return Gain(0.0, 0.0, 0.0), 0.0
+        # Windows differ by more than their rows alone would make them, or at least by that.
+        half = student_t.ppf(0.975, max(n - 1, _LEAST_FREEDOM)) * sqrt(max(between, inside) * (1.0 + 1.0 / n))
+        return Gain(value, value - half, value + half), error
+
+
+def backtest(
+    sequence: DomainSequence,
+    learner: Any = None,
+    ways: Mapping[str, Method] | None = None,
+    *,
+    metric: Metric | None = None,
+    reference: str = ALL_LABELS,
+    late: int | None = None,
+    seed: int = 0,
+    engine: Engine | None = None,
+    on_forecast: OnForecast | None = None,
+    store: ForecastStore | None = None,
+) -> Backtest:
+    """Measure ways to learn and to adapt on the labelled windows of the past.
+
+    Parameters
+    ----------
+    sequence : DomainSequence
+        Labels wherever they are; two windows with labels at the least.
+    learner : Learner or classifier, optional
+        What is trained anew for every window; logistic regression by default.
+    ways : mapping of names to Method, optional
+        By default those of `history_ways`.
+    metric : Metric, optional
+        Accuracy, or balanced accuracy where a class is rare (`default_metric`).
+    reference : str
+        The way that the others are compared with.
+    late : int, optional
+        How many windows late labels arrive; by default read off the sequence.
+    seed : int
+    engine : Engine, optional
+        Where forecasts are made, side by side; the results are the same.
+    on_forecast : callable, optional
+        For progress.
+    store : ForecastStore, optional
+        Where forecasts that are done are found and kept.
+
+    Examples
+    --------
+    >>> from driftfit.domains import Domain
+    >>> rng = np.random.default_rng(0)
+    >>> rows = [rng.normal(size=(300, 1)) for _ in range(6)]
+    >>> labels = [(x.ravel() > 0.5 * place).astype(int) for place, x in enumerate(rows)]
+    >>> found = backtest(DomainSequence([*map(Domain, rows[:5], labels[:5]), Domain(rows[5])]))
+    >>> found.best, len(found.windows), bool((found.gains_by_window["last window"][1:] > 0.05).all())
+    ('last window', 4, True)
+    """
+    classes = sequence.labelled.classes
+    if not isinstance(learner, Learner):
+        learner = as_learner(_logistic() if learner is None else learner, classes)
+    ways = history_ways(seed) if ways is None else dict(ways)
+    if reference not in ways:
+        raise InputError(f"the reference {reference!r} is none of the ways: {', '.join(map(repr, ways))}")
+    counted = default_metric(sequence.labelled.codes(classes), len(classes))[0] if metric is None else metric
+    counted.check(len(classes))
+    asked = sequence.late if late is None else late
+    lag = lag_to_imitate(sequence, asked)
+    numbers = judged_windows(sequence, lag)
+    if not numbers:
+        raise InputError("a backtest needs two windows with labels at the least: cut finer windows, or label more")
+    found, failed = _forecasts(sequence, learner, ways, numbers, lag, engine, on_forecast, store)
+    return Backtest(counted, reference, lag, asked, classes, found, failed)
+
+
+def judged_windows(sequence: DomainSequence, late: int) -> list[int]:
+    """Windows with labels that have a labelled one far enough before them."""
+    labelled = np.unique(sequence.labelled_windows)
+    return [int(number) for number in labelled if (labelled < number - late).any()]
+
+
+def lag_to_imitate(sequence: DomainSequence, late: int) -> int:
+    """The lag of the labels, or the longest below it at which two windows and more can be judged, each after two."""
+    labelled = np.unique(sequence.labelled_windows)
+
+    def judged(lag: int) -> int:
+        return sum(int((labelled < number - lag).sum()) >= 2 for number in labelled)
+
+    return next((lag for lag in range(late, 0, -1) if judged(lag) > FEWEST_WINDOWS), 0)
+
+
+def _forecasts(
+    sequence: DomainSequence,
+    learner: Learner,
+    ways: Mapping[str, Method],
+    numbers: list[int],
+    late: int,
+    engine: Engine | None,
+    on_forecast: OnForecast | None,
+    store: ForecastStore | None,
+) -> tuple[tuple[Forecast, ...], dict[str, str]]:
+    """Forecasts by window, and why a way has none at all."""
+    tasks = [(number, name) for number in numbers for name in ways]
+    done: dict[tuple[int, str], Any] = {}
+    if store is not None:
+        kept = ((task, store.get(task[1], task[0])) for task in tasks)
+        done = {task: came for task, came in kept if came is not None}
+    work = _ForecastWork(sequence, learner, dict(ways), late)
+    tell: Callable[[int, int], None] = on_forecast or (lambda done, total: None)
+    tell(len(done), len(tasks))
+    for task, came in _run(work, [task for task in tasks if task not in done], engine):
+        done[task] = came
+        if store is not None:
+            store.put(task[1], task[0], came)
+        tell(len(done), len(tasks))
+    forecasts, said = [], {}
+    for number in numbers:
+        shares = {name: done[number, name] for name in ways if not isinstance(done[number, name], str)}
+        said.update({name: done[number, name] for name in ways if isinstance(done[number, name], str)})
+        forecasts.append(Forecast(number, sequence[number].name, _truth(sequence, number, learner), shares))
+    ran = {name for forecast in forecasts for name in forecast.shares}
+    return tuple(forecasts), {name: why for name, why in said.items() if name not in ran}
+
+
+def _run(
+    work: _ForecastWork, tasks: list[tuple[int, str]], engine: Engine | None
+) -> Iterator[tuple[tuple[int, str], Any]]:
+    """What came of the tasks, as they are done."""
+    if engine is None or isinstance(engine, Serial):
+        for task in tasks:
+            yield task, work.run(work, task)
+        return
+    for outcome in engine.run(iter([Batch(work, tuple(tasks))])):
+        if outcome.failure is not None and not outcome.failure.refused:
+            raise SolverError(f"{outcome.task[1]} in window {outcome.task[0]}: {outcome.failure.text}")
+        yield outcome.task, outcome.value if outcome.failure is None else outcome.failure.text
+
+
+def _truth(sequence: DomainSequence, number: int, learner: Learner) -> NDArray[np.int64]:
+    rows = sequence.labelled_windows == number
+    return np.asarray(sequence.labelled.codes(learner.classes)[rows])
+
+
+@dataclass(frozen=True, eq=False)
+class _ForecastWork:
+    """One way in one window of the past."""
+
+    sequence: DomainSequence
+    learner: Learner
+    ways: Mapping[str, Method]
+    late: int
+
+    def prepare(self, tasks: tuple[Any, ...], scratch: dict[str, Any]) -> _ForecastWork:
+        """Nothing is shared but what there is."""
+        return self
+
+    def run(self, shared: _ForecastWork, task: tuple[int, str]) -> NDArray[np.float64] | str:
+        """Class probabilities of the labelled rows of a window, or why there are none."""
+        number, name = task
+        known = self.sequence.as_known_at(number, self.late)
+        rows = np.flatnonzero(self.sequence[number].has_label)
+        try:
+            adapted = self.ways[name].adapt(self.learner, known).learner
+            logits = adapted.logits(known.target.take(rows).samples)
+        except (InputError, SolverError) as error:
+            return str(error)
+        return np.asarray(softmax(logits, axis=1))
+
+
+def _in_window(metric: Metric, forecast: Forecast, name: str, reference: str) -> tuple[float, float, float]:
+    """The score of a way in a window, its gain over the reference, and the error of that."""
+    own, other = forecast.shares.get(name), forecast.shares.get(reference)
+    if own is None:
+        return float("nan"), float("nan"), float("nan")
+    score = metric.of(own, forecast.codes)
+    if other is None or name == reference:
+        return score, 0.0 if name == reference else float("nan"), 0.0 if name == reference else float("nan")
+    gain = score - metric.of(other, forecast.codes)
+    # Blocks of neighbouring rows, as those that follow each other may resemble each other.
+    block = np.arange(len(own)) * _BLOCKS // max(len(own), 1)
+    without = []
+    for number in np.unique(block):
+        kept = block != number
+        if kept.any():
+            left = metric.of(own[kept], forecast.codes[kept]) - metric.of(other[kept], forecast.codes[kept])
+            without.append(left)
+    left_out = np.array([one for one in without if np.isfinite(one)])
+    m = len(left_out)
+    error = sqrt((m - 1) / m * float(np.square(left_out - left_out.mean()).sum())) if m > 1 else 0.0
+    return score, gain, error
+
+
+def _logistic() -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    return LogisticRegression(max_iter=1000)

@@ -1,0 +1,165 @@
+"""`ByHistory`: the model of all labels stays, unless backtests over the past measured that another way is better."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from driftfit.domains import DomainSequence
+from driftfit.errors import InputError
+from driftfit.methods import Adaptation, Method, OnStep, Workspace
+from driftfit.models import Learner
+from driftfit.parallel import Engine
+from driftfit.selection.backtest import (
+    ALL_LABELS,
+    FEWEST_WINDOWS,
+    Backtest,
+    ForecastStore,
+    OnForecast,
+    backtest,
+    history_ways,
+    judged_windows,
+)
+from driftfit.selection.by_evidence import ByEvidence
+from driftfit.selection.ladder import Ladder, LadderChoice
+from driftfit.selection.metric import Metric
+from driftfit.selection.runs import OnCandidate
+
+__all__ = ["ByHistory"]
+
+
+@dataclass(frozen=True)
+class ByHistory(Method):
+    """Measures on the past which way to learn from history helps, and follows it where it clearly does.
+
+    The reference is the plain thing: a model of all labels. Where history is too short to measure anything, or nothing
+    is clearly better there, ``otherwise`` goes on from that model along the rows without labels.
+
+    Parameters
+    ----------
+    ways : mapping of names to Method, optional
+        By default those of `history_ways`; one of them is called ``all labels``.
+    metric : Metric, optional
+        What gains are counted by.
+    late : int, optional
+        How many windows late labels arrive; by default read off the windows.
+    otherwise : ByEvidence
+        What rests on declared assumptions.
+    seed : int
+    engine : Engine, optional
+        Where backtests run, side by side.
+    on_forecast, on_candidate : callable, optional
+        For progress of the backtest; called with the model that was taken.
+    store : ForecastStore, optional
+        Where forecasts that are done are found and kept.
+    found : Backtest, optional
+        A backtest of the same windows that was made already.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from driftfit.domains import Domain
+    >>> from driftfit.models import as_learner
+    >>> rng = np.random.default_rng(0)
+    >>> rows = [rng.normal(size=(300, 1)) for _ in range(6)]
+    >>> labels = [(x.ravel() > 0.5 * place).astype(int) for place, x in enumerate(rows)]
+    >>> windows = DomainSequence([*map(Domain, rows[:5], labels[:5]), Domain(rows[5])])
+    >>> found = ByHistory().adapt(as_learner(LogisticRegression(), np.array([0, 1])), windows)
+    >>> found.choice.best, found.choice.backtest.windows == ("", "", "", "")
+    ('last window', True)
+    """
+
+    ways: Mapping[str, Method] | None = None
+    metric: Metric | None = None
+    late: int | None = None
+    otherwise: ByEvidence = field(default_factory=ByEvidence)
+    seed: int = 0
+    engine: Engine | None = None
+    on_forecast: OnForecast | None = field(default=None, repr=False)
+    on_candidate: OnCandidate | None = field(default=None, repr=False)
+    store: ForecastStore | None = field(default=None, repr=False)
+    found: Backtest | None = field(default=None, repr=False)
+
+    def adapt(
+        self,
+        learner: Learner,
+        sequence: DomainSequence,
+        on_step: OnStep | None = None,
+        workspace: Workspace | None = None,
+    ) -> Adaptation:
+        """Adapt a learner, fitted on all labels of the sequence or not fitted at all."""
+        ways = history_ways(self.seed) if self.ways is None else dict(self.ways)
+        measured = self._measured(learner, sequence, ways)
+        if measured is None or measured.best == ALL_LABELS:
+            return self._otherwise(learner, sequence, measured, on_step, workspace)
+        way = measured.best
+        adaptation = ways[way].adapt(learner, sequence, on_step, workspace)
+        if self.on_candidate is not None:
+            self.on_candidate(way, adaptation)
+        return replace(adaptation, choice=self._choice(measured, way))
+
+    def _measured(self, learner: Learner, sequence: DomainSequence, ways: Mapping[str, Method]) -> Backtest | None:
+        if self.found is not None:
+            return self.found
+        late = sequence.late if self.late is None else self.late
+        if len(judged_windows(sequence, 0)) < FEWEST_WINDOWS:
+            return None
+        return backtest(
+            sequence,
+            learner,
+            ways,
+            metric=self.metric,
+            late=late,
+            seed=self.seed,
+            engine=self.engine,
+            on_forecast=self.on_forecast,
+            store=self.store,
+        )
+
+    def _otherwise(
+        self,
+        learner: Learner,
+        sequence: DomainSequence,
+        measured: Backtest | None,
+        on_step: OnStep | None,
+        workspace: Workspace | None,
+    ) -> Adaptation:
+        path = sequence.from_last_labelled()
+        rows = path.source
+        fitted = learner.fit(rows.samples, rows.codes(learner.classes), rows.uneven_weights)
+        if self._all_known(sequence):
+            if measured is None:
+                raise InputError("every row has a label and there are too few windows to measure anything on")
+            adaptation = Adaptation(fitted)
+            if self.on_candidate is not None:
+                self.on_candidate(ALL_LABELS, adaptation)
+            return replace(adaptation, choice=self._choice(measured, ALL_LABELS))
+        adaptation = self.otherwise.adapt(fitted, path, on_step, workspace)
+        return replace(adaptation, choice=self._after(adaptation.choice, measured))
+
+    @staticmethod
+    def _all_known(sequence: DomainSequence) -> bool:
+        """Whether the newest window has labels: there are no rows of today then."""
+        return bool(sequence.target.has_label.any())
+
+    def _choice(self, measured: Backtest, way: str) -> LadderChoice:
+        """What the backtest chose."""
+        gains = measured.gains
+        means = {name: float(np.nanmean(values)) for name, values in measured.scores.items()}
+        ranked = sorted(gains, key=lambda name: -gains[name].value)
+        return LadderChoice(
+            0, "backtest", f"{measured.sentence}; {way} is taken" if way != ALL_LABELS else measured.sentence,
+            scores=means, best=way, runner_up=next((name for name in ranked if name != way), None),
+            reference=ALL_LABELS, gains=gains, failed=dict(measured.failed),
+            in_points=measured.metric.in_points, backtest=measured,
+        )  # fmt: skip
+
+    def _after(self, choice: Any, measured: Backtest | None) -> Any:
+        """What was chosen below the backtest, with what the backtest said before."""
+        if measured is None or not isinstance(choice, LadderChoice):
+            return choice
+        ladder: Ladder | None = choice.ladder
+        return replace(choice, sentence=f"{measured.sentence}; {choice.sentence}", backtest=measured, ladder=ladder)
