@@ -11,6 +11,7 @@ import pytest
 from driftfit.app import (
     Column,
     FilePosition,
+    History,
     Keep,
     Limits,
     RowPosition,
@@ -29,7 +30,7 @@ from driftfit.errors import InputError
 from driftfit.methods import Adaptation, DirectSelfTraining, GradualSelfTraining, SourceOnly
 from driftfit.selection import ChosenGOAT
 
-SETTINGS = Settings(label="kind", order=Column("year"), windows=ByValue(), n_generated=1)
+SETTINGS = Settings(label="kind", order=Column("year"), windows=ByValue(), n_generated=1, history=History.FIRST)
 
 
 def gaussians(n=80, shifts=(0, 0.6, 1.2)):
@@ -90,14 +91,14 @@ def test_several_files_are_snapshots_and_parquet_in_batches_is_the_same(tmp_path
     for year, part in frame.groupby("year"):
         paths.append(tmp_path / f"{year}.parquet")
         part.drop(columns="year").to_parquet(paths[-1])
-    settings = Settings(label="kind", order=FilePosition(), windows=ByValue(), n_generated=1)
+    settings = replace(SETTINGS, order=FilePosition())
     by_file = adapt_table(open_table(paths), settings)
     pd.testing.assert_frame_equal(by_file.predictions, result.predictions)
     assert [file.rows for file in by_file.checked.table.files] == [80, 80, 80]
 
 
 def test_large_windows_are_sampled_for_training_but_never_for_prediction():
-    settings = Settings(label="kind", order=RowPosition(), windows=ByQuantile(2), n_generated=1, limits=Limits(100, 40))
+    settings = replace(SETTINGS, order=RowPosition(), windows=ByQuantile(2), limits=Limits(100, 40))
     sampled = adapt_frame(gaussians(n=120), settings)
     assert len(sampled.predictions) == 180
     assert sampled.checked.prepared.sampled[-2:] == [

@@ -14,7 +14,7 @@ from sklearn.neural_network import MLPClassifier
 import driftfit.estimators
 import driftfit.methods
 from driftfit import Domain, DomainSequence
-from driftfit.app import Column, Settings, adapt_frame, check_frame, check_summary
+from driftfit.app import Column, History, Settings, adapt_frame, check_frame, check_summary
 from driftfit.cli import main
 from driftfit.domains import ByValue, from_table
 from driftfit.methods import (
@@ -25,6 +25,7 @@ from driftfit.methods import (
     CarriedLabels,
     CovarianceAlignment,
     DirectSelfTraining,
+    FromHistory,
     GradualSelfTraining,
     ImportanceWeights,
     LabelledTraining,
@@ -197,6 +198,8 @@ class TestArrays:
         tried |= {OwnScale, OwnRank, CovarianceAlignment, ProportionCorrection, ImportanceWeights, MappedSource}
         # What the three alignments have in common; the one that is handed labels by name; and one that does nothing.
         tried |= {RecentScale, Taught, Alignment, LabelledTraining, ModelInUse}
+        # This one is there to learn from labels of later windows (tests/selection/test_backtest.py).
+        tried |= {FromHistory}
         untried = [
             c for c in public if isinstance(c, type) and hasattr(c, "adapt") and c is not Method and c not in tried
         ]
@@ -213,7 +216,9 @@ class TestTables:
     @pytest.mark.parametrize("kind", LATER)
     def test_frames(self, kind):
         model = MLPClassifier((8,), max_iter=30)
-        settings = Settings("kind", Column("year"), windows=ByValue(), model=model, n_generated=1)
+        settings = Settings(
+            "kind", Column("year"), windows=ByValue(), model=model, n_generated=1, history=History.FIRST
+        )
         plain, found = (adapt_frame(frame(LATER[name]), settings) for name in ("true", kind))
         pd.testing.assert_frame_equal(found.predictions, plain.predictions, check_exact=True)
         assert found.source.classes.tolist() == CLASSES.tolist()
@@ -247,6 +252,8 @@ class TestTables:
             "mlp",
             "--generated",
             "auto",
+            "--history",
+            "first",
         ]
         told = []
         for name in ("true", kind):

@@ -10,8 +10,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from driftfit.app import Column, Settings, adapt_checked, check_frame
-from driftfit.app.labelled_rows import labels_in_table, wanted_rows
+from driftfit.app import Column, History, Settings, adapt_checked, check_frame
+from driftfit.app.labelled_rows import read_labelled, wanted_rows
 from driftfit.app.own_model import label_codes, own_model, predictions_in
 from driftfit.cli import main
 from driftfit.errors import InputError
@@ -52,7 +52,7 @@ def files(tmp_path_factory):
 
 
 def settings(**more):
-    return Settings(label="kind", order=Column("when"), **more)
+    return Settings(label="kind", order=Column("when"), **{"history": History.FIRST, **more})
 
 
 @pytest.mark.parametrize("name", ["named.skops", "plain.skops", "model.onnx", "mine.py:rule"])
@@ -134,10 +134,11 @@ def test_code_is_not_stored_and_asked_for_again(files, tmp_path, capsys):
     assert not list(run.glob("own_model*"))
 
 
-def test_labels_compare_the_model_in_use_as_well(files):
+def test_labels_compare_the_model_in_use_as_well(files, tmp_path):
     frame = table(drift=2.0)
-    checked = check_frame(frame, settings(in_use=own_model(str(files / "named.skops")), labels_until="1"))
-    labelled = labels_in_table(checked)
+    checked = check_frame(frame, settings(in_use=own_model(str(files / "named.skops"))))
+    frame.kind[200:].rename_axis("row").reset_index().to_csv(tmp_path / "labels.csv", index=False)
+    labelled = read_labelled(tmp_path / "labels.csv", checked)
     assert len(labelled.rows) == 200
     choice = adapt_checked(checked, labelled=labelled).choice
     assert choice.reference == IN_USE
@@ -151,11 +152,11 @@ def test_labels_compare_the_model_in_use_as_well(files):
 
 def test_later_labels_are_used_only_where_they_are_allowed():
     frame = pd.concat([table(0), table(1).assign(when=lambda own: own.when + 2)], ignore_index=True)
-    by = settings(labels_until="2")
+    by = settings(labels_until="2", history=History.ALL)
     checked = check_frame(frame, by)
     assert len(checked.prepared.training.source) == 600
     assert len(checked.prepared.windows) == 2
-    assert not checked.prepared.target_labels
+    assert [len(domain) for domain in checked.prepared.history] == [200, 200, 200, 200]
     flipped = frame.assign(kind=np.where(frame.when == 3, "no", frame.kind))
     again = check_frame(flipped, by)
     np.testing.assert_array_equal(again.source.estimator[-1].coef_, checked.source.estimator[-1].coef_)
@@ -164,7 +165,7 @@ def test_later_labels_are_used_only_where_they_are_allowed():
 
 def test_a_window_that_is_not_there_is_named():
     with pytest.raises(InputError, match=r"no window '1999'.* there are 0, 1"):
-        check_frame(table(), settings(labels_until="1999"))
+        check_frame(table(), settings(labels_until="1999", history=History.ALL))
 
 
 # What is refused -----------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from driftfit.app import Column, Settings, adapt_frame, check_frame
+from driftfit.app import Column, History, Settings, adapt_frame, check_frame
 from driftfit.app.columns import Kind, conform, plan_columns
 from driftfit.app.models import BestModel
 from driftfit.cli import main
@@ -23,7 +23,7 @@ def table(n=240):
     return pd.DataFrame({"code": code, "x": rng.normal(size=n), "leak": label, "is": label, "when": when})
 
 
-SETTINGS = {"label": "is", "order": Column("when")}
+SETTINGS = {"label": "is", "order": Column("when"), "history": History.FIRST}
 
 
 def test_codes_are_categories_where_somebody_says_so():

@@ -68,7 +68,7 @@ class TestOrder:
             strict = pl.from_pandas(frame.assign(when=frame["when"].astype(str)))
             strict.with_columns(pl.col("when").cast(pl.Enum(LEVELS))).write_parquet(tmp_path / "table.parquet")
         for rule in (["--window-by", "value"], ["--given", "mid,hi,top"]):
-            options = ["--label", "label", "--order", "when", *rule, "--json"]
+            options = ["--label", "label", "--order", "when", "--history", "first", *rule, "--json"]
             code, out, _ = driftfit("check", tmp_path / "table.parquet", *options)
             assert code == 0
             assert [step["before"] for step in json.loads(out)["steps"]] == LEVELS[:-1]
@@ -466,7 +466,7 @@ class TestMessages:
         monkeypatch.setenv("COLUMNS", "80")
         frame = table(when=np.sort(np.random.default_rng(0).normal(size=N)) * 1e-7)
         frame.to_csv(tmp_path / "table.csv", index=False)
-        words = ("--label", "label", "--order", "when", "--method", "gst")
+        words = ("--label", "label", "--order", "when", "--method", "gst", "--history", "first")
         code, out, _ = driftfit("check", tmp_path / "table.csv", *words)
         assert code == 0
         start = next(k for k, line in enumerate(out.splitlines()) if line.startswith("step "))

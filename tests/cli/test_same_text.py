@@ -17,7 +17,7 @@ _spec = importlib.util.spec_from_file_location("malformed", Path(__file__).paren
 malformed = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(malformed)
 
-LABEL = ["--label", malformed.LABEL]
+LABEL = ["--label", malformed.LABEL, "--history", "first"]
 ORDER = ["--order", malformed.ORDER]
 
 

@@ -10,7 +10,7 @@ from driftfit.app.job import Result, adapt_checked, adapt_frame, adapt_table
 from driftfit.app.predictor import Predictor
 from driftfit.app.read import from_skada, open_table, table_of
 from driftfit.app.run_summary import check_summary, summarise
-from driftfit.app.settings import Column, FilePosition, Keep, Limits, RowPosition, Settings
+from driftfit.app.settings import Column, FilePosition, History, Keep, Limits, RowPosition, Settings
 from driftfit.app.windows import ByCalendar
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "Checked",
     "Column",
     "FilePosition",
+    "History",
     "Keep",
     "Limits",
     "Predictor",

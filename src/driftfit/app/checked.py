@@ -136,7 +136,10 @@ def _with_model_in_use(checked: Checked) -> Checked:
     own, prepared, view = checked.settings.in_use, checked.prepared, checked.view
     if own is None or of_one_kind(checked.table, checked.source):
         raise InputError("a model in use is compared with remedies for columns, not for pictures or networks")
-    (source, odd), (target, more) = checked.answers(prepared.source_rows), checked.answers(prepared.target_rows)
+    order = np.argsort(prepared.source_rows)
+    (answers, odd), (target, more) = checked.answers(prepared.source_rows[order]), checked.answers(prepared.target_rows)
+    source = np.empty_like(answers)
+    source[order] = answers
     here, there = prepared.training.source, prepared.training.target
     right = source == here.codes(checked.source.classes)
     weights = importance_weights(here.matrix(), there.matrix())

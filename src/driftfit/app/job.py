@@ -36,7 +36,9 @@ from driftfit.parallel import Engine
 from driftfit.selection import (
     IN_USE,
     AccuracyEstimate,
+    Backtest,
     ByEvidence,
+    ByHistory,
     Choice,
     ChosenGOAT,
     Decision,
@@ -169,7 +171,7 @@ def adapt_checked(
         model = source if decision.keep_source else adaptation.learner
         own = checked.settings.in_use if decision.keep_source else None
         predictor = Predictor(prepared.plans, prepared.preprocessing, model.estimator, prepared.boolean, own)
-        rows = prepared.windows[-1].rows
+        rows = prepared.windows[-1].rows if prepared.asked is None else prepared.asked
         report("predict", 0, len(rows))
         in_use = checked.settings.in_use
         others = {
@@ -226,13 +228,23 @@ def _by_evidence(decision: Decision, choice: LadderChoice) -> Decision:
     ladder, kept = choice.ladder, choice.best == choice.reference
     before: AccuracyEstimate | None = decision.before
     after: AccuracyEstimate | None = None
-    if choice.measured:
+    if choice.backtest is not None and (ladder is None or ladder.used is None):
+        found = choice.backtest
+        before, after = (_from_backtest(found, name) for name in (found.reference, found.best))
+    elif choice.measured:
         before, after = choice.measured
     elif ladder is not None and ladder.used is not None:
         before, after = ladder.before, ladder.estimate
     unknown = AccuracyEstimate(0.0, 0.0, 1.0, "none").refused(f"label {rows_to_label()} rows to know it")
     told = replace(decision, before=before or unknown, reasons=(choice.sentence,), along=())
     return told if kept else replace(told, after=after or unknown, kept="adapted", compared=True)
+
+
+def _from_backtest(found: Backtest, way: str) -> AccuracyEstimate:
+    """The metric to expect of a way, with the interval that windows of the past give."""
+    gain = found.expected(way)
+    words = f"{found.metric.words} in {len(found.windows)} past windows"
+    return AccuracyEstimate(gain.value, gain.low, gain.high, words)
 
 
 def _adapted(
@@ -271,7 +283,15 @@ def _adapted(
         method = replace(
             method, given=given, in_use=checked.in_use, ladder=checked.ladder, on_candidate=one_more, engine=engine
         )
-    if labelled is None:
+    history = checked.prepared.history
+    if labelled is None and history is not None and isinstance(method, ByEvidence) and checked.in_use is None:
+        settings = checked.settings
+        past = ByHistory(
+            None, settings.metric, settings.late, method, settings.seed, engine,
+            on_forecast=partial(report, "backtest"), on_candidate=one_more, fitted=True,
+        )  # fmt: skip
+        adaptation = past.adapt(checked.source, history, watch)
+    elif labelled is None:
         adaptation = method.adapt(checked.source, training, watch)
     else:
         adaptation = adapt_with_labels(checked, labelled, watch, one_more, engine)

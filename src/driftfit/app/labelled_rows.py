@@ -28,7 +28,6 @@ from driftfit.selection.weighted import effective_size
 __all__ = [
     "LabelledRows",
     "adapt_with_labels",
-    "labels_in_table",
     "measured",
     "read_labelled",
     "rows_to_ask",
@@ -159,18 +158,6 @@ def read_labelled(path: Path, checked: Checked) -> LabelledRows:
     if not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() == 0:
         raise InputError(f"the weights in {str(path)!r} must be finite and not negative, and one above 0")
     return _labelled(checked, rows_found, words.to_numpy(dtype=str), weights)
-
-
-def labels_in_table(checked: Checked) -> LabelledRows:
-    """Labels that the table has in its last window, where ``labels_until`` allows them; as many as are trained on."""
-    _check_columns(checked)
-    prepared, label = checked.prepared, checked.settings.label
-    column = checked.table.columns([label])[label].iloc[prepared.target_rows]
-    words = column.map(lambda value: "" if pd.isna(value) else str(value).strip()).to_numpy(dtype=str)
-    known = words != ""
-    if not known.any():
-        raise InputError(f"the last window has no labels in column {label!r}; allow labels until an earlier one")
-    return _labelled(checked, prepared.target_rows[known], words[known], np.ones(int(known.sum())))
 
 
 def _labelled(

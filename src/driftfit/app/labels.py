@@ -17,7 +17,7 @@ from driftfit.domains.labels import plain_labels
 from driftfit.domains.order import value_name
 from driftfit.errors import InputError
 
-__all__ = ["Labels", "is_true", "read_labels", "stream_labels"]
+__all__ = ["Labels", "has_labels", "is_true", "read_labels", "stream_labels"]
 
 # A class with fewer rows in the source can be neither learned nor checked.
 _FEWEST = 3
@@ -25,6 +25,8 @@ _MOST_NUMBERS = 20
 _MOST_CLASSES = 1_000
 # Values that a column of labels may have while it is read in parts.
 _MOST_DISTINCT = 100_000
+# What labels are read from in the paper's setting.
+_FIRST = "the first window"
 _TRUTH = np.array(["False", "True"])
 
 
@@ -36,6 +38,11 @@ class Labels:
     values: NDArray[Any]  # their labels
     boolean: bool  # whether the column held true and false, which models call by these words
 
+    def in_order(self) -> Labels:
+        """The same, in the order of the rows."""
+        order = np.argsort(self.rows)
+        return Labels(self.rows[order], self.values[order], self.boolean)
+
 
 def is_true(name: Any) -> bool:
     """Whether a class of a column of truth values is the true one, by its word or by the number 1.
@@ -46,43 +53,53 @@ def is_true(name: Any) -> bool:
     return str(name) in ("True", "1")
 
 
-def read_labels(
-    column: pd.Series, rows: NDArray[np.int64], who: str, *, guessed: bool = False, later: bool = True
-) -> tuple[Labels, list[str]]:
-    """Labels of the source; later labels are not looked at. Also returns sentences on what was left out.
+def has_labels(column: pd.Series) -> NDArray[np.bool_]:
+    """Which rows have a label; words without a letter are none.
 
-    ``guessed`` says that the type of the column was guessed from the text of all rows, later ones among them: it is
-    guessed again from the labels of the source alone. ``later`` asks to say how many labels nobody looks at.
+    >>> has_labels(pd.Series(["a", "", None, " "])).tolist()
+    [True, False, False, False]
+    """
+    present = column.notna().to_numpy(dtype=bool, copy=True)
+    if column.dtype.kind not in "biufcmM" and not isinstance(column.dtype, pd.CategoricalDtype | pd.SparseDtype):
+        blank = column[present].map(lambda value: isinstance(value, str) and not value.strip())
+        present[np.flatnonzero(present)[blank.to_numpy(dtype=bool)]] = False
+    return present
+
+
+def read_labels(
+    column: pd.Series, rows: NDArray[np.int64], who: str, *, guessed: bool = False, where: str = _FIRST
+) -> tuple[Labels, list[str]]:
+    """Labels of some rows; others are not looked at. Also returns sentences on what was left out.
+
+    ``guessed`` says that the type of the column was guessed from the text of all rows, others among them: it is guessed
+    again from these labels alone. ``where`` names the rows.
     """
     own = column.iloc[rows]
     if isinstance(own.dtype, pd.SparseDtype):
         own = pd.Series(own.to_numpy(), index=own.index)
-    present = own.notna().to_numpy()
-    unseen = int(column.notna().sum()) - int(present.sum())
-    said = _counted(int(present.sum()), len(present), unseen if later else 0, who)
+    present = has_labels(own)
+    said = _counted(int(present.sum()), len(present), who, where)
     rows, own = rows[present], own[present]
     values, boolean = _classes(own, who, guessed)
-    rows, values, sentence = _without_rare(rows, values, who)
+    rows, values, sentence = _without_rare(rows, values, who, where)
     return Labels(rows, values, boolean), said + sentence
 
 
 def stream_labels(
-    parts: Iterator[pd.Series], first: NDArray[np.bool_], who: str, *, guessed: bool = False, later: bool = True
+    parts: Iterator[pd.Series], wanted: NDArray[np.bool_], who: str, *, guessed: bool = False, where: str = _FIRST
 ) -> tuple[Labels, list[str]]:
     """`read_labels` for a column that is read in parts; each distinct label is looked at once.
 
-    ``first`` says of every row of the table whether it is of the source window.
+    ``wanted`` says of every row of the table whether it is looked at.
     """
     known: dict[Any, int] = {}
     rows, codes = [], []
-    start = n_first = unseen = 0
+    start = n_wanted = 0
     dtype: Any = None
     for part in parts:
-        mine = first[start : start + len(part)]
-        present = part.notna().to_numpy()
-        unseen += int((present & ~mine).sum())
-        n_first += int(mine.sum())
-        kept = mine & present
+        mine = wanted[start : start + len(part)]
+        n_wanted += int(mine.sum())
+        kept = mine & has_labels(part)
         if kept.any():
             own, distinct = pd.factorize(part[kept])
             dtype = part.dtype
@@ -90,29 +107,24 @@ def stream_labels(
             rows.append(start + np.flatnonzero(kept))
             codes.append(places[own])
         if len(known) > _MOST_DISTINCT:
-            raise InputError(f"{who} has more than {_MOST_DISTINCT} values in the first window; is it an identifier?")
+            raise InputError(f"{who} has more than {_MOST_DISTINCT} values in {where}; is it an identifier?")
         start += len(part)
-    said = _counted(sum(len(own) for own in rows), n_first, unseen if later else 0, who)
+    said = _counted(sum(len(own) for own in rows), n_wanted, who, where)
     distinct_values, boolean = _classes(pd.Series(list(known), dtype=dtype), who, guessed)
     # Codes stay small where whole columns of words would not.
     classes, merged = np.unique(distinct_values, return_inverse=True)
     row_numbers, numbers = np.concatenate(rows), merged.astype(np.int32)[np.concatenate(codes)]
-    found, kept_codes, sentence = _without_rare(row_numbers, numbers, who, classes)
+    found, kept_codes, sentence = _without_rare(row_numbers, numbers, who, where, classes)
     return Labels(found, classes[kept_codes], boolean), said + sentence
 
 
-def _counted(n_present: int, n_first: int, n_later: int, who: str) -> list[str]:
-    """What is said about rows without labels and labels without use."""
+def _counted(n_present: int, n_wanted: int, who: str, where: str) -> list[str]:
+    """What is said about rows without labels."""
     if not n_present:
-        raise InputError(
-            f"{who} has no label in the first window; the oldest rows must be labelled: is the order column right?"
-        )
-    said = []
-    if n_present < n_first:
-        said.append(f"{n_first - n_present} rows of the first window have no label and were left out of training")
-    if n_later:
-        said.append(f"{n_later} labels after the first window were not looked at")
-    return said
+        raise InputError(f"{who} has no label in {where}; the oldest rows must be labelled: is the order column right?")
+    if n_present < n_wanted:
+        return [f"{n_wanted - n_present} rows of {where} have no label and were left out of training"]
+    return []
 
 
 def _classes(own: pd.Series, who: str, guessed: bool) -> tuple[NDArray[Any], bool]:
@@ -163,7 +175,7 @@ def _plain(labels: pd.Series, who: str) -> NDArray[Any]:
 
 
 def _without_rare(
-    rows: NDArray[np.int64], values: NDArray[Any], who: str, names: NDArray[Any] | None = None
+    rows: NDArray[np.int64], values: NDArray[Any], who: str, where: str, names: NDArray[Any] | None = None
 ) -> tuple[NDArray[np.int64], NDArray[Any], list[str]]:
     """Rows whose class is not rare; ``names`` are the classes where the values are their numbers."""
     if names is None:
@@ -171,18 +183,18 @@ def _without_rare(
     else:
         classes, codes, counts = names, values, np.bincount(values, minlength=len(names))
     if len(classes) < 2:
-        raise InputError(f"{who} has the single class {classes[0]!s} in the first window; a classifier needs two")
+        raise InputError(f"{who} has the single class {classes[0]!s} in {where}; a classifier needs two")
     rare = counts < _FEWEST
     kept = ~rare[codes]
     if (~rare).sum() < 2:
         raise InputError(
-            f"{who} has {len(classes)} classes in {len(rows)} rows of the first window, fewer than two of them "
-            f"with {_FEWEST} rows; give more labelled rows or a wider first window"
+            f"{who} has {len(classes)} classes in {len(rows)} rows of {where}, fewer than two of them "
+            f"with {_FEWEST} rows; give more labelled rows or a wider window"
         )
     if (~rare).sum() > _MOST_CLASSES:
         raise InputError(f"{who} has {len(classes)} classes, more than {_MOST_CLASSES}; is it an identifier?")
     said = []
     if rare.any():
         shown = ", ".join(str(label) for label in classes[rare][:5])
-        said.append(f"classes with fewer than {_FEWEST} rows in the first window were left out: {shown}")
+        said.append(f"classes with fewer than {_FEWEST} rows in {where} were left out: {shown}")
     return rows[kept], values[kept], said

@@ -11,7 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from driftfit.app.columns import ColumnPlan, as_matrix, conform, make_preprocessing, plan_columns
-from driftfit.app.labels import Labels, read_labels, stream_labels
+from driftfit.app.known import KnownRows, known_rows
+from driftfit.app.labels import Labels
 from driftfit.app.read import Table
 from driftfit.app.settings import Column, FilePosition, Settings
 from driftfit.app.streamed_windows import can_stream, stream_windows
@@ -44,21 +45,24 @@ class Prepared:
     sampled: list[str]  # sentences on what was left out
     features: tuple[str, ...] = ()  # columns that may be features
     in_order: bool = False  # whether the rows of every window stand in their order, none left out
-    target_labels: bool = False  # whether labels of the last window may be used as well
-    # All labelled rows of the first window, where the table is not held in memory and the model can take them.
+    # All windows with the labels that may be used, where several have some: what backtests learn from.
+    history: DomainSequence | None = None
+    asked: NDArray[np.int64] | None = None  # rows to predict; those of the last window where not said
+    # All rows with a label, where the table is not held in memory and the model can take them.
     labelled: Labels | None = None
 
 
 def prepare(table: Table, settings: Settings) -> Prepared:
-    """Cut, sample and preprocess; labels after the first window are never looked at."""
+    """Cut, sample and preprocess; no label is looked at that may not be used."""
     names = _features(table, settings)
     windows, said, sorted_rows = _windows(table, settings)
-    windows, target_labels = _joined(windows, settings.labels_until, said)
-    labels, more = _labels(table, settings, windows[0], later=not target_labels)
-    said += more
-    everything = labels if windows[0].coded is not None and hasattr(settings.model, "partial_fit") else None
-    parts, labels = _sampled_rows(windows, labels, settings, said)
-    whole = all(len(part) == len(window) for part, window in zip(parts, windows, strict=True))
+    known = known_rows(table, settings, windows)
+    windows, said = known.windows, said + known.said
+    streamed = windows[0].coded is not None and hasattr(settings.model, "partial_fit")
+    everything = known.labels.in_order() if streamed else None
+    parts, labels, places = _sampled_rows(known, settings, said)
+    sizes = [len(known.labels.rows), *map(len, windows[1:])]
+    whole = all(len(part) == size for part, size in zip(parts, sizes, strict=True))
     frame, chosen = _gather(table, parts, names)
     coded = _known(table, settings.categorical, "categorical")
     plans = plan_columns(frame, keep_constant=table.image_shape is not None, categorical=coded)
@@ -66,19 +70,29 @@ def prepare(table: Table, settings: Settings) -> Prepared:
     preprocessing = make_preprocessing(plans, scale=table.image_shape is None).fit(conformed)
     matrix = as_matrix(preprocessing, conformed)
     groups = None if settings.group is None else _gather(table, parts, [settings.group])[0][settings.group].to_numpy()
-    domains = []
-    for number, (window, rows) in enumerate(zip(windows, parts, strict=True)):
+
+    def domain(rows: NDArray[np.int64], name: str, values: NDArray[Any] | None = None) -> Domain:
         place = np.searchsorted(chosen, rows)
-        own = None if groups is None else groups[place]
-        known = labels.values if number == 0 else None
-        domains.append(Domain(matrix[place], labels=known, name=window.name, groups=own))
-    training = DomainSequence(domains)
+        return Domain(matrix[place], labels=values, name=name, groups=None if groups is None else groups[place])
+
+    later = [domain(rows, window.name) for window, rows in zip(windows[1:], parts[1:], strict=True)]
+    numbers = np.unique(places)
+    history = None
+    if len(numbers) > 1:
+        own = [(labels.rows[places == n], known.names[n], labels.values[places == n]) for n in numbers]
+        past = [domain(*one) for one in own]
+        history = DomainSequence(past if known.asked is None else [*past, *later])
+        training = history.from_last_labelled()
+    else:
+        training = DomainSequence([domain(parts[0], windows[0].name, labels.values), *later])
+    # Where every window has labels, the last of them stands for the time after it.
+    target_rows = labels.rows[places == numbers[-1]] if history is not None and known.asked is None else parts[-1]
     # The same rows that plans are made between.
     sample = training.each(Transport(max_samples=settings.limits.transport, seed=settings.seed).sampled)
     said += _sampling("plans and checks looked at", settings.limits.transport, [len(domain) for domain in training])
     return Prepared(
-        windows, plans, preprocessing, training, sample, parts[0], parts[-1], labels.boolean, said,
-        tuple(names), sorted_rows and whole, target_labels, everything,
+        windows, plans, preprocessing, training, sample, parts[0], target_rows, labels.boolean, said,
+        tuple(names), sorted_rows and whole, history, known.asked, everything,
     )  # fmt: skip
 
 
@@ -134,15 +148,6 @@ def _by_place(
     return *stream_windows(parts, table.n_rows, rule, who), True
 
 
-def _labels(table: Table, settings: Settings, first: Window, *, later: bool) -> tuple[Labels, list[str]]:
-    name = settings.label
-    who = f"label column {name!r}"
-    if first.coded is not None and table.streams(name):
-        codes, number = first.coded
-        return stream_labels(table.parts(name), codes == number, who, guessed=table.guessed, later=later)
-    return read_labels(table.columns([name])[name], first.rows, who, guessed=table.guessed, later=later)
-
-
 def _known(table: Table, names: tuple[str, ...], what: str) -> tuple[str, ...]:
     """Columns that the settings name, once it is clear that the table has them."""
     absent = [name for name in names if name not in table.names]
@@ -151,47 +156,28 @@ def _known(table: Table, names: tuple[str, ...], what: str) -> tuple[str, ...]:
     return names
 
 
-def _joined(windows: list[Window], until: str | None, said: list[str]) -> tuple[list[Window], bool]:
-    """Windows up to the one whose labels may be used as a single one, and whether the last one is among them."""
-    if until is None:
-        return windows, False
-    names = [window.name for window in windows]
-    place = names.index(until) if until in names else int(until) - 1 if until.isdecimal() else -1
-    if not 0 <= place < len(windows):
-        raise InputError(f"there is no window {until!r} up to which labels may be used; there are {', '.join(names)}")
-    last = place == len(windows) - 1
-    n_joined = place if last else place + 1
-    said.append(f"labels of all windows up to {names[place]!r} are used")
-    if n_joined < 2:
-        return windows, last
-    name = f"{names[0]} to {names[n_joined - 1]}"
-    if windows[0].coded is not None:
-        codes = windows[0].coded[0].copy()
-        codes[(codes > 0) & (codes < n_joined)] = 0
-        joined = Window(name, None, (codes, 0), sum(map(len, windows[:n_joined])))
-    else:
-        joined = Window(name, np.sort(np.concatenate([window.rows for window in windows[:n_joined]])))
-    return [joined, *windows[n_joined:]], last
-
-
 def _sampled_rows(
-    windows: list[Window], labels: Labels, settings: Settings, said: list[str]
-) -> tuple[list[NDArray[np.int64]], Labels]:
-    """Rows of each window to train on, ascending, and the labels of the first."""
-    most = max(100, min(settings.limits.training, _MOST_ROWS // len(windows)))
-    parts = []
-    n_labelled = len(labels.rows)
-    for number, window in enumerate(windows):
-        rows = labels.rows if number == 0 else window.rows
-        kept = some_rows(len(rows), most, derive_seed(settings.seed, "rows", number))
-        if number == 0:
-            labels = Labels(labels.rows[kept], labels.values[kept], labels.boolean)
-        parts.append(rows[kept])
-    sizes = [n_labelled, *(len(window) for window in windows[1:])]
+    known: KnownRows, settings: Settings, said: list[str]
+) -> tuple[list[NDArray[np.int64]], Labels, NDArray[np.int64]]:
+    """Rows of each window to train on, and the labels of the first with the windows that they come from."""
+    labels, places = known.labels, known.places
+    labelled = np.unique(places)
+    most = max(100, min(settings.limits.training, _MOST_ROWS // (len(known.windows) - 1 + len(labelled))))
+    kept = []
+    for number in labelled:
+        own = np.flatnonzero(places == number)
+        kept.append(own[some_rows(len(own), most, derive_seed(settings.seed, "rows", int(number)))])
+    rows = np.concatenate(kept)
+    parts = [labels.rows[rows]]
+    for number, window in enumerate(known.windows[1:], 1):
+        there = window.rows
+        parts.append(there[some_rows(len(there), most, derive_seed(settings.seed, "rows", int(labelled[-1]) + number))])
+    sizes = [*np.bincount(places)[labelled].tolist(), *map(len, known.windows[1:])]
     said += _sampling("models were trained on", most, sizes)
+    labels = Labels(labels.rows[rows], labels.values[rows], labels.boolean)
     if len(np.unique(labels.values)) < 2:
         raise InputError("only one class is left in the sample of the first window; raise the number of training rows")
-    return parts, labels
+    return parts, labels, places[rows]
 
 
 def _gather(table: Table, parts: list[NDArray[np.int64]], names: list[str]) -> tuple[pd.DataFrame, NDArray[np.int64]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import Any
 
 from driftfit.app.own_model import OwnModel
@@ -26,9 +27,9 @@ from driftfit.methods import (
     SourceOnly,
     Transport,
 )
-from driftfit.selection import ByEvidence, ChosenGOAT, Gate, Keep
+from driftfit.selection import ByEvidence, ChosenGOAT, Gate, Keep, Metric
 
-__all__ = ["Column", "FilePosition", "Keep", "Limits", "RowPosition", "Settings"]
+__all__ = ["Column", "FilePosition", "History", "Keep", "Limits", "RowPosition", "Settings"]
 
 
 # Rows times columns that all candidates together are trained on. Forests and networks learn from about 0.1 million
@@ -76,6 +77,13 @@ class FilePosition:
         return "@file"
 
 
+class History(Enum):
+    """Which labels are used: those of every window that has some, or those of the first window alone."""
+
+    ALL = "all"
+    FIRST = "first"
+
+
 @dataclass(frozen=True)
 class Limits:
     """How much is sampled from large tables.
@@ -103,7 +111,7 @@ class Settings:
     Attributes
     ----------
     label : str
-        Column of the labels; only those of the first window are used, unless ``labels_until`` allows more.
+        Column of the labels. Rows with a label are history, rows without one are today's.
     order : Column, RowPosition or FilePosition
     windows : Windows
         `ByQuantile(5)` by default.
@@ -134,8 +142,14 @@ class Settings:
     assume : str, Assumption or sequence of these
         What may have changed (`driftfit.methods.Assumption`), the one that is believed most first; for the default
         method. Nothing by default: then the old model stays.
+    history : History
+        Whether all labels are used, or those of the first window alone as in the paper.
     labels_until : str, optional
-        Name or number (from 1) of the last window whose labels may be used; the first one by default.
+        Name or number (from 1) of the last window whose labels may be used; the last one that has some by default.
+    metric : Metric, optional
+        What backtests count by; accuracy by default, balanced accuracy where a class is rare.
+    late : int, optional
+        How many windows late labels arrive; by default read off the table.
     group : str, optional
         Column that says what a row belongs to, such as its customer or machine; no feature. Rows of one group may
         resemble each other, so that tests count groups and not rows.
@@ -156,6 +170,9 @@ class Settings:
     proportions: tuple[tuple[str, float], ...] = ()
     in_use: OwnModel | None = None
     labels_until: str | None = None
+    history: History = History.ALL
+    metric: Metric | None = None
+    late: int | None = None
     assume: Any = ()
     group: str | None = None
 
@@ -166,6 +183,8 @@ class Settings:
                 f"assumptions belong to the default method, got {', '.join(self.assume)} beside {self.method_word!r}; "
                 "leave one of them out: a method that is named rests on its own"
             )
+        if self.late is not None and not 0 <= self.late < 100:
+            raise InputError(f"late must be a number of windows from 0 to 99, got {self.late!r}")
         if self.n_generated is not None and not 0 <= self.n_generated <= 50:
             raise InputError(f"n_generated must lie between 0 and 50, got {self.n_generated!r}")
         if self.n_generated is not None and self.method is not None:
@@ -243,7 +262,10 @@ class Settings:
             "group": self.group,
             "proportions": dict(self.proportions),
             "in_use": None if self.in_use is None else self.in_use.word,
-            "labels_until": self.labels_until or "the first window",
+            "history": self.history.value,
+            "labels_until": self.labels_until or ("the first window" if self.history is History.FIRST else "the last"),
+            "metric": "auto" if self.metric is None else self.metric.name,
+            "late": "auto" if self.late is None else self.late,
             "drop": list(self.drop),
             "training_rows_per_window": self.limits.training,
             "transport_rows_per_window": self.limits.transport,

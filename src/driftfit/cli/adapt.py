@@ -53,7 +53,7 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
     settings = settings_of(chosen, fail)
     from driftfit.app import adapt_checked, check_summary, check_table, open_table, save_run, summarise
     from driftfit.app.folder import check_target
-    from driftfit.app.labelled_rows import labels_in_table, read_labelled
+    from driftfit.app.labelled_rows import read_labelled
     from driftfit.app.report.page import build_page
 
     check_target(chosen.out, chosen.force)
@@ -66,9 +66,7 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
     if not chosen.as_json:
         print(check_text(check_summary(checked)), flush=True)
     engine = engine_of(chosen)
-    labelled = labels_in_table(checked) if checked.prepared.target_labels else None
-    if chosen.labels is not None:
-        labelled = read_labelled(chosen.labels, checked)
+    labelled = None if chosen.labels is None else read_labelled(chosen.labels, checked)
     with stages() as progress:
         result = adapt_checked(checked, progress, labelled, every_candidate=chosen.candidates, engine=engine)
         progress("write", 0, 1)

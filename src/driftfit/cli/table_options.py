@@ -26,12 +26,33 @@ def declare_table(parser: argparse.ArgumentParser) -> None:
         metavar="TABLE",
         help="CSV or Parquet file, several of them, a folder or a pattern; or a folder of images with a CSV",
     )
-    parser.add_argument("--label", required=True, help="column of the labels; only those of the first window are used")
+    parser.add_argument(
+        "--label", required=True, help="column of the labels: rows with one are history, rows without one are today's"
+    )
     parser.add_argument(
         "--labels-until",
         metavar="WINDOW",
-        help="use the labels of every window up to this one, given by name or number (from 1). If it is the last "
-        "window, remedies are also trained and compared on its labels [the first window]",
+        help="use the labels of every window up to this one, given by name or number (from 1) [the last that has some]",
+    )
+    parser.add_argument(
+        "--history",
+        choices=("all", "first"),
+        default="all",
+        help="all: learn from every label, and measure on past windows which way to learn helps. first: labels of the "
+        "first window alone, as in the paper [%(default)s]",
+    )
+    parser.add_argument(
+        "--late",
+        type=at_least(0),
+        metavar="K",
+        help="labels arrive this many windows late: backtests learn from what was known then [read off the table]",
+    )
+    parser.add_argument(
+        "--metric",
+        metavar="NAME",
+        help="what counts: a classification scorer of scikit-learn, such as roc_auc, average_precision, f1_macro, "
+        "balanced_accuracy or neg_log_loss; or cost:FILE, a CSV table of what it costs to answer a class (column) "
+        "where another is true (row) [accuracy; balanced_accuracy where a class has under 10 %% of the labelled rows]",
     )
     parser.add_argument(
         "--order", help="column that orders the rows; @row: their position; @file: one snapshot per file, in order"
@@ -199,9 +220,10 @@ def settings_of(chosen: argparse.Namespace, fail: Fail) -> Settings:
     if chosen.old_model is not None and chosen.old_predictions is not None:
         fail("--old-model and --old-predictions exclude each other: one model is in use")
     method = chosen.method if chosen.generated is None else "goat"
-    from driftfit.app import Keep, Limits, Settings
+    from driftfit.app import History, Keep, Limits, Settings
     from driftfit.app.models import BestModel, encoder_from_word, method_from_word, model_from_word
     from driftfit.app.skops_files import check_storable
+    from driftfit.selection import Metric
 
     settings = Settings(
         label=chosen.label,
@@ -221,6 +243,9 @@ def settings_of(chosen: argparse.Namespace, fail: Fail) -> Settings:
         assume=chosen.assume,
         group=chosen.group,
         labels_until=chosen.labels_until,
+        history=History(chosen.history),
+        late=chosen.late,
+        metric=None if chosen.metric is None else Metric.from_word(chosen.metric),
     )
     if chosen.model != "auto":
         check_storable(settings.model)

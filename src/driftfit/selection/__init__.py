@@ -3,7 +3,9 @@
 from driftfit.selection.accuracy import AccuracyEstimate, AccuracyEstimator, PreparedEstimator
 from driftfit.selection.agreement import Agreement
 from driftfit.selection.along import DomainAccuracy, estimate_along
+from driftfit.selection.backtest import ALL_LABELS, Backtest, Forecast, backtest, history_ways
 from driftfit.selection.by_evidence import IN_USE, ByEvidence, OwnAnswers
+from driftfit.selection.by_history import ByHistory
 from driftfit.selection.candidates import table_methods
 from driftfit.selection.carried import CarriedAgreement
 from driftfit.selection.carried_or_agreement import CarriedOrAgreement
@@ -20,6 +22,7 @@ from driftfit.selection.gate import Gate, assess
 from driftfit.selection.guards import ClassShares, Names, StructureHolds
 from driftfit.selection.ladder import Alternative, Ladder, LadderChoice, Rung, Tested
 from driftfit.selection.lost_class import lost_class
+from driftfit.selection.metric import Metric, default_metric
 from driftfit.selection.moves import LabelledPoints
 from driftfit.selection.neighbours import NeighbourInformation
 from driftfit.selection.number_of_domains import CANDIDATES, ChosenGOAT
@@ -38,6 +41,7 @@ from driftfit.selection.verdict import Advice, Verdict
 from driftfit.selection.view import PathView
 
 __all__ = [
+    "ALL_LABELS",
     "CANDIDATES",
     "GUARDS",
     "IN_USE",
@@ -46,7 +50,9 @@ __all__ = [
     "Advice",
     "Agreement",
     "Alternative",
+    "Backtest",
     "ByEvidence",
+    "ByHistory",
     "Candidate",
     "CarriedAgreement",
     "CarriedOrAgreement",
@@ -62,6 +68,7 @@ __all__ = [
     "ErrorCertificate",
     "Evidence",
     "Findings",
+    "Forecast",
     "Gain",
     "Gate",
     "Guard",
@@ -70,6 +77,7 @@ __all__ = [
     "LabelledPoints",
     "Ladder",
     "LadderChoice",
+    "Metric",
     "Names",
     "NeighbourInformation",
     "Overlap",
@@ -91,13 +99,16 @@ __all__ = [
     "ThresholdedConfidence",
     "Verdict",
     "assess",
+    "backtest",
     "check",
     "choose",
     "class_distances",
     "climb",
     "debiased_wasserstein",
+    "default_metric",
     "error_certificate",
     "estimate_along",
+    "history_ways",
     "lost_class",
     "measure_step",
     "overlap",

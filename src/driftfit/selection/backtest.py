@@ -261,8 +261,8 @@ def backtest(
     ways = history_ways(seed) if ways is None else dict(ways)
     if reference not in ways:
         raise InputError(f"the reference {reference!r} is none of the ways: {', '.join(map(repr, ways))}")
-    counted = default_metric(sequence.labelled.codes(classes), len(classes))[0] if metric is None else metric
-    counted.check(len(classes))
+    codes = sequence.labelled.codes(classes)
+    counted = default_metric(codes, len(classes))[0] if metric is None else metric.for_labels(codes, classes.tolist())
     asked = sequence.late if late is None else late
     lag = lag_to_imitate(sequence, asked)
     numbers = judged_windows(sequence, lag)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from driftfit.domains import DomainSequence
-from driftfit.errors import InputError
 from driftfit.methods import Adaptation, Method, OnStep, Workspace
 from driftfit.models import Learner
 from driftfit.parallel import Engine
@@ -55,8 +54,8 @@ class ByHistory(Method):
         For progress of the backtest; called with the model that was taken.
     store : ForecastStore, optional
         Where forecasts that are done are found and kept.
-    found : Backtest, optional
-        A backtest of the same windows that was made already.
+    fitted : bool
+        Whether the learner that `adapt` is given was trained on all labels already.
 
     Examples
     --------
@@ -81,7 +80,7 @@ class ByHistory(Method):
     on_forecast: OnForecast | None = field(default=None, repr=False)
     on_candidate: OnCandidate | None = field(default=None, repr=False)
     store: ForecastStore | None = field(default=None, repr=False)
-    found: Backtest | None = field(default=None, repr=False)
+    fitted: bool = False
 
     def adapt(
         self,
@@ -102,8 +101,6 @@ class ByHistory(Method):
         return replace(adaptation, choice=self._choice(measured, way))
 
     def _measured(self, learner: Learner, sequence: DomainSequence, ways: Mapping[str, Method]) -> Backtest | None:
-        if self.found is not None:
-            return self.found
         late = sequence.late if self.late is None else self.late
         if len(judged_windows(sequence, 0)) < FEWEST_WINDOWS:
             return None
@@ -129,24 +126,22 @@ class ByHistory(Method):
     ) -> Adaptation:
         path = sequence.from_last_labelled()
         rows = path.source
-        fitted = learner.fit(rows.samples, rows.codes(learner.classes), rows.uneven_weights)
-        if self._all_known(sequence):
-            if measured is None:
-                raise InputError("every row has a label and there are too few windows to measure anything on")
-            adaptation = Adaptation(fitted)
+        if not self.fitted:
+            learner = learner.fit(rows.samples, rows.codes(learner.classes), rows.uneven_weights)
+        if sequence.target.has_label.any():
+            # There are no rows of today that an assumption could be tested on.
+            adaptation = Adaptation(learner)
             if self.on_candidate is not None:
                 self.on_candidate(ALL_LABELS, adaptation)
             return replace(adaptation, choice=self._choice(measured, ALL_LABELS))
-        adaptation = self.otherwise.adapt(fitted, path, on_step, workspace)
+        adaptation = self.otherwise.adapt(learner, path, on_step, workspace)
         return replace(adaptation, choice=self._after(adaptation.choice, measured))
 
-    @staticmethod
-    def _all_known(sequence: DomainSequence) -> bool:
-        """Whether the newest window has labels: there are no rows of today then."""
-        return bool(sequence.target.has_label.any())
-
-    def _choice(self, measured: Backtest, way: str) -> LadderChoice:
+    def _choice(self, measured: Backtest | None, way: str) -> LadderChoice:
         """What the backtest chose."""
+        if measured is None:
+            why = "every row has a label: the model learns from all; too few windows to measure other ways on"
+            return LadderChoice(0, "backtest", why, best=way, reference=ALL_LABELS)
         gains = measured.gains
         means = {name: float(np.nanmean(values)) for name, values in measured.scores.items()}
         ranked = sorted(gains, key=lambda name: -gains[name].value)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,10 @@ RARE = 0.1
 _OF_ANSWERS = (
     "accuracy", "balanced_accuracy", "f1", "precision", "recall", "jaccard", "matthews_corrcoef",
 )  # fmt: skip
+_OF_CLASSES = (
+    *_OF_ANSWERS, "top_k_accuracy", "average_precision", "roc_auc", "neg_brier_score", "neg_log_loss", "d2_log_loss",
+    "d2_brier", "positive_likelihood_ratio", "neg_negative_likelihood_ratio",
+)  # fmt: skip
 _BINARY_ALONE = ("f1", "precision", "recall", "jaccard", "average_precision", "roc_auc", "neg_brier_score")
 _REMEDY = "use one for several classes, such as f1_macro, balanced_accuracy, roc_auc_ovr or neg_log_loss"
 
@@ -39,6 +45,8 @@ class Metric:
     costs : sequence of sequences of float, optional
         What it costs to answer class ``j`` (column) where class ``i`` (row) is true; the metric is the mean cost of a
         row, below 0.
+    classes : tuple of str, optional
+        Names of the classes of ``costs``, where they are not in the order of the labels yet (`for_labels`).
     positive : int, optional
         Number of the class that a metric of two classes asks for; the second one by default.
 
@@ -53,6 +61,7 @@ class Metric:
 
     name: str = "accuracy"
     costs: Sequence[Sequence[float]] | None = None
+    classes: tuple[str, ...] | None = None
     positive: int | None = None
     _scorer: Any = field(default=None, init=False, repr=False, compare=False)
 
@@ -65,12 +74,57 @@ class Metric:
                 raise InputError(f"costs must be a square table of finite numbers, got shape {table.shape}")
             return
         try:
+            if not str(self.name).startswith(_OF_CLASSES):
+                raise ValueError
             object.__setattr__(self, "_scorer", get_scorer(self.name))
         except ValueError:
             raise InputError(
                 f"there is no metric {self.name!r}; take the name of a classification scorer of scikit-learn, such as "
                 "accuracy, balanced_accuracy, f1_macro, roc_auc, average_precision or neg_log_loss, or cost:FILE"
             ) from None
+
+    @classmethod
+    def from_word(cls, word: str) -> Metric:
+        """A scorer by its name, or ``cost:FILE``: a CSV with the true classes down and the answers across.
+
+        >>> Metric.from_word("roc_auc").name
+        'roc_auc'
+        """
+        kind, separator, path = word.partition(":")
+        if kind != "cost" or not separator:
+            return cls(word)
+        try:
+            with Path(path).open(newline="", encoding="utf-8-sig") as file:
+                head, *rows = [row for row in csv.reader(file) if row]
+            table = {row[0]: dict(zip(head[1:], map(float, row[1:]), strict=True)) for row in rows}
+            names = tuple(table)
+            return cls("cost", tuple(tuple(table[row][column] for column in names) for row in names), names)
+        except (OSError, ValueError, KeyError) as error:
+            raise InputError(
+                f"{path!r} is no table of costs ({type(error).__name__}: {error}); it needs the classes in its "
+                "head and first column, and a number for each pair"
+            ) from None
+
+    def for_labels(self, codes: NDArray[np.int64], classes: Sequence[Any]) -> Metric:
+        """The same for these classes: costs in their order, and the rarer of two classes as the one that is looked for.
+
+        >>> Metric("cost", ((0.0, 1.0), (5.0, 0.0)), ("yes", "no")).for_labels(np.array([0, 1]), ["no", "yes"]).costs
+        ((0.0, 5.0), (1.0, 0.0))
+        """
+        names = [str(name) for name in classes]
+        found = self
+        if self.costs is not None and self.classes is not None:
+            strange = sorted(set(names) ^ set(self.classes))
+            if strange:
+                raise InputError(
+                    f"the table of costs must name each class once ({', '.join(names)}), look at {strange[0]!r}"
+                )
+            place = [self.classes.index(name) for name in names]
+            found = Metric("cost", tuple(tuple(float(self.costs[i][j]) for j in place) for i in place))
+        found.check(len(names))
+        if len(names) == 2 and self.name in _BINARY_ALONE and self.positive is None:
+            found = replace(found, positive=int(np.bincount(codes, minlength=2).argmin()))
+        return found
 
     @property
     def of_answers(self) -> bool:
@@ -93,8 +147,7 @@ class Metric:
             self.of(np.eye(n_classes)[codes] * 0.5 + 0.5 / n_classes, codes)
         except ValueError as error:
             raise InputError(
-                f"the metric {self.name!r} cannot be had of classes and their probabilities ({error}); take a "
-                "classification scorer such as balanced_accuracy, f1_macro or neg_log_loss"
+                f"the metric {self.name!r} cannot be had of {n_classes} classes ({error}); {_REMEDY}"
             ) from None
 
     def answers(self, shares: NDArray[np.float64]) -> NDArray[np.int64]:

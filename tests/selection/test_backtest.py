@@ -1,0 +1,276 @@
+"""Backtests: no label of a window is seen by what is judged on it, and gains are those that there are."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score, balanced_accuracy_score, f1_score, log_loss, roc_auc_score
+from sklearn.neighbors import KNeighborsClassifier
+
+from driftfit.domains import Domain, DomainSequence
+from driftfit.errors import InputError
+from driftfit.methods import Adaptation, FromHistory, HalfLife, LastWindows, LikeToday, OwnScale, ProportionCorrection
+from driftfit.models import as_learner
+from driftfit.parallel import Processes
+from driftfit.selection import ALL_LABELS, ByHistory, Metric, backtest, default_metric, history_ways
+from driftfit.selection.backtest import judged_windows, lag_to_imitate
+
+N, ROWS = 7, 150
+
+
+def moving(step=0.5, seed=0, n=N, labelled=N - 1):
+    """One of two columns decides, and the border moves by a step a window."""
+    rng = np.random.default_rng(seed)
+    domains = []
+    for place in range(n):
+        x = rng.normal(size=(ROWS, 2))
+        y = np.where(x[:, 0] + 0.3 * rng.normal(size=ROWS) > step * (place - n / 2), "b", "a")
+        domains.append(Domain(x, y if place < labelled else None, name=f"w{place}"))
+    return DomainSequence(domains)
+
+
+@pytest.fixture(scope="module")
+def found():
+    return backtest(moving())
+
+
+class TestForecasts:
+    def test_every_window_with_labels_but_the_first_is_judged(self, found):
+        assert found.windows == ("w1", "w2", "w3", "w4", "w5")
+        assert found.late == found.asked_late == 0
+
+    @pytest.mark.parametrize("way", history_ways())
+    def test_labels_of_the_judged_window_and_of_later_ones_are_never_seen(self, way):
+        """Those after what was known are turned around: the forecast is the same, bit for bit."""
+        path, late = moving(), 1
+        ways = {ALL_LABELS: FromHistory(), way: history_ways()[way]}
+        plain = backtest(path, ways=ways, late=late)
+        for forecast in plain.forecasts:
+            known = forecast.window - late
+            turned = [
+                own if number < known or own.labels is None
+                else Domain(own.samples, np.where(own.labels == "a", "b", "a"), name=own.name)
+                for number, own in enumerate(path)
+            ]  # fmt: skip
+            again = next(
+                one for one in backtest(DomainSequence(turned), ways=ways, late=late).forecasts
+                if one.window == forecast.window
+            )  # fmt: skip
+            for name, shares in forecast.shares.items():
+                np.testing.assert_array_equal(again.shares[name], shares)
+
+    def test_a_way_that_looks_at_hidden_labels_finds_none(self):
+        class Peeking:
+            def adapt(self, learner, sequence, on_step=None, workspace=None):
+                assert sequence.target.labels is None
+                assert sequence.late == 1
+                return Adaptation(learner.fit(sequence.labelled.samples, sequence.labelled.codes(learner.classes)))
+
+        backtest(moving(), ways={ALL_LABELS: Peeking()}, late=1)
+
+    def test_a_lag_is_imitated_as_far_as_history_goes(self):
+        path = moving(labelled=5)
+        assert path.late == 1
+        assert judged_windows(path, 1) == [2, 3, 4]
+        assert lag_to_imitate(path, 1) == 0
+        assert lag_to_imitate(moving(n=9, labelled=8), 2) == 2
+        found = backtest(path)
+        assert (found.late, found.asked_late) == (0, 1)
+        assert "history is too short to measure at that" in found.sentence
+
+    def test_rows_without_a_label_are_not_judged(self):
+        path = moving()
+        labels = path[3].labels.astype(object)
+        labels[::2] = None
+        gappy = DomainSequence([*path[:3], Domain(path[3].samples, labels, name="w3"), *path[4:]])
+        found = backtest(gappy)
+        assert [len(forecast.codes) for forecast in found.forecasts] == [ROWS, ROWS, ROWS // 2, ROWS, ROWS]
+
+    def test_processes_give_the_same(self, found):
+        again = backtest(moving(), engine=Processes(2))
+        for name, scores in found.scores.items():
+            np.testing.assert_array_equal(again.scores[name], scores)
+        assert again.sentence == found.sentence
+
+    def test_a_store_is_asked_first_and_holds_everything(self, found):
+        class Store(dict):
+            def get(self, way, window):
+                return super().get((way, window))
+
+            def put(self, way, window, forecast):
+                self[way, window] = forecast
+
+        class Broken(Store):
+            def put(self, way, window, forecast):
+                if len(self) == 7:
+                    raise KeyboardInterrupt
+                super().put(way, window, forecast)
+
+        broken = Broken()
+        with pytest.raises(KeyboardInterrupt):
+            backtest(moving(), store=broken)
+        kept, counts = Store(broken), []
+        again = backtest(moving(), store=kept, on_forecast=lambda done, total: counts.append((done, total)))
+        assert counts[0] == (7, 30)
+        assert again.sentence == found.sentence
+        assert len(kept) == 30
+
+    def test_a_single_window_with_labels_is_refused(self):
+        with pytest.raises(InputError, match="two windows with labels"):
+            backtest(moving(labelled=1))
+
+    def test_a_reference_that_is_no_way_is_named(self):
+        with pytest.raises(InputError, match="'plain' is none of the ways"):
+            backtest(moving(), reference="plain")
+
+
+class TestGains:
+    def test_recent_labels_win_where_the_border_moves(self, found):
+        assert found.best in ("last window", "recent labels, half-life 1 window", "with time")
+        gain = found.gains[found.best]
+        assert gain.value > 0.02
+        by_hand = found.scores[found.best] - found.scores[ALL_LABELS]
+        known = np.isfinite(by_hand)
+        assert gain.value == pytest.approx(by_hand[known].mean())
+        # With a single window before it nothing is more recent than anything else.
+        assert np.isnan(found.scores["last window"][0])
+
+    @pytest.mark.parametrize("seed", range(6))
+    def test_nothing_is_chosen_for_long_where_nothing_moves(self, seed):
+        """A way that is taken all the same costs little: it was measured to be as good."""
+        path = moving(step=0.0, seed=seed)
+        learner = as_learner(LogisticRegression(), np.array(["a", "b"]))
+        plain = FromHistory().adapt(learner, path).learner
+        chosen = ByHistory().adapt(learner, path).learner
+        fresh = np.random.default_rng(99).normal(size=(4_000, 2))
+        said = [own.logits(fresh).argmax(axis=1) for own in (plain, chosen)]
+        assert (said[0] == said[1]).mean() > 0.95
+
+    def test_the_interval_is_wider_than_the_spread_between_windows(self, found):
+        for name in found.ways[1:]:
+            values = found.gains_by_window[name]
+            spread = np.nanstd(values, ddof=1)
+            assert found.gains[name].high - found.gains[name].low >= 2 * spread
+
+    def test_what_to_expect_is_a_share(self, found):
+        expected = found.expected(ALL_LABELS)
+        assert 0 <= expected.low <= expected.value <= expected.high <= 1
+
+    def test_a_way_that_cannot_run_is_told(self):
+        ways = {ALL_LABELS: FromHistory(), "never": FromHistory(then=ProportionCorrection(n_folds=10_000))}
+        found = backtest(moving(), ways=ways)
+        assert "fewer than 10000" in found.failed["never"]
+        assert found.best == ALL_LABELS
+
+
+class TestWays:
+    def test_classifiers_without_weights_learn_from_drawn_rows(self):
+        path = moving()
+        learner = as_learner(KNeighborsClassifier(), np.array(["a", "b"]))
+        one, other = (FromHistory(HalfLife(0.5), seed=seed).adapt(learner, path).learner for seed in (0, 0))
+        rows = path.target.samples
+        np.testing.assert_array_equal(one.logits(rows), other.logits(rows))
+        assert FromHistory(LastWindows(2)).adapt(learner, path).learner.estimator.n_samples_fit_ == 2 * ROWS
+
+    def test_windows_in_their_own_scale(self):
+        rng = np.random.default_rng(0)
+        parts = []
+        for place in range(4):
+            y = rng.integers(0, 2, ROWS)
+            x = (rng.normal(size=(ROWS, 1)) + 3.0 * y[:, None]) * 3.0**place + 50.0 * place
+            parts.append((x, y))
+        path = DomainSequence([*(Domain(x, y) for x, y in parts[:3]), Domain(parts[3][0])])
+        learner = as_learner(LogisticRegression(), np.array([0, 1]))
+        plain, scaled = (way.adapt(learner, path).learner for way in (FromHistory(), FromHistory(align=OwnScale())))
+        right = [(own.logits(parts[3][0]).argmax(axis=1) == parts[3][1]).mean() for own in (plain, scaled)]
+        assert right[0] < 0.7 < 0.9 < right[1]
+
+    def test_rows_like_those_of_today(self):
+        path = moving()
+        weights = LikeToday().weights(path)
+        assert weights.shape == (6 * ROWS,)
+        assert weights.mean() == pytest.approx(1.0)
+
+    def test_a_window_of_one_class_is_refused(self):
+        rows = np.arange(8.0)[:, None]
+        path = DomainSequence([Domain(rows, [0, 1] * 4), Domain(rows, [1] * 8), Domain(rows)])
+        with pytest.raises(InputError, match="a single class"):
+            FromHistory(LastWindows(1)).adapt(as_learner(LogisticRegression(), np.array([0, 1])), path)
+
+    @pytest.mark.parametrize("windows", [0.0, -1.0, float("nan")])
+    def test_half_lives_that_make_no_sense(self, windows):
+        with pytest.raises(InputError, match="half-life must be a number of windows above 0"):
+            HalfLife(windows)
+
+
+class TestMetrics:
+    @pytest.fixture
+    def drawn(self):
+        rng = np.random.default_rng(1)
+        codes = (rng.random(400) < 0.2).astype(int)
+        score = 1 / (1 + np.exp(-(rng.normal(size=400) + 1.5 * codes - 1.5)))
+        return np.column_stack([1 - score, score]), codes
+
+    def test_as_scikit_learn_counts(self, drawn):
+        shares, codes = drawn
+        said = shares.argmax(axis=1)
+        expected = {
+            "balanced_accuracy": balanced_accuracy_score(codes, said),
+            "f1": f1_score(codes, said),
+            "f1_macro": f1_score(codes, said, average="macro"),
+            "roc_auc": roc_auc_score(codes, shares[:, 1]),
+            "average_precision": average_precision_score(codes, shares[:, 1]),
+            "neg_log_loss": -log_loss(codes, shares),
+        }
+        for name, value in expected.items():
+            assert Metric(name).of(shares, codes) == pytest.approx(value), name
+
+    def test_the_rarer_class_is_looked_for(self, drawn):
+        shares, codes = drawn
+        turned = Metric("average_precision").for_labels(1 - codes, ["no", "yes"])
+        assert turned.positive == 0
+        assert turned.of(shares[:, ::-1], 1 - codes) == pytest.approx(Metric("average_precision").of(shares, codes))
+
+    def test_costs_change_the_answers(self, drawn, tmp_path):
+        shares, codes = drawn
+        (tmp_path / "c.csv").write_text("true,yes,no\nyes,0,10\nno,1,0\n")
+        metric = Metric.from_word(f"cost:{tmp_path / 'c.csv'}").for_labels(codes, ["no", "yes"])
+        answers = metric.answers(shares)
+        np.testing.assert_array_equal(answers, shares[:, 1] * 10 > shares[:, 0])
+        by_hand = np.where(codes == 1, np.where(answers == 1, 0, 10), np.where(answers == 1, 1, 0)).mean()
+        assert metric.of(shares, codes) == pytest.approx(-by_hand)
+
+    @pytest.mark.parametrize(
+        ("word", "message"),
+        [
+            ("acuracy", "there is no metric 'acuracy'"),
+            ("r2", "there is no metric 'r2'"),
+            ("adjusted_rand_score", "there is no metric"),
+            ("cost:nowhere.csv", "is no table of costs"),
+        ],
+    )
+    def test_what_makes_no_sense_is_refused(self, drawn, word, message):
+        with pytest.raises(InputError, match=message):
+            Metric.from_word(word).for_labels(drawn[1], ["no", "yes"])
+
+    def test_metrics_of_two_classes_name_one_for_several(self):
+        with pytest.raises(InputError, match="roc_auc_ovr"):
+            Metric("roc_auc").for_labels(np.arange(9) % 3, ["a", "b", "c"])
+
+    def test_a_window_of_one_class_has_no_area(self):
+        assert np.isnan(Metric("roc_auc").of(np.full((4, 2), 0.5), np.zeros(4, dtype=int)))
+
+    def test_accuracy_is_the_default_only_without_rare_classes(self):
+        assert default_metric(np.arange(10) % 2, 2)[0].name == "accuracy"
+        assert default_metric((np.arange(100) < 9).astype(int), 2)[0].name == "balanced_accuracy"
+
+    def test_a_rare_class_is_chosen_for_by_its_metric(self):
+        """A model that forgets the rare class is right most often, and average precision is not fooled."""
+        rng = np.random.default_rng(0)
+        domains = []
+        for place in range(6):
+            y = (rng.random(600) < 0.03).astype(int)
+            x = rng.normal(size=(600, 2)) + 2.5 * y[:, None] * [np.cos(place / 2), np.sin(place / 2)]
+            domains.append(Domain(x, y if place < 5 else None, name=str(place)))
+        found = backtest(DomainSequence(domains), metric=Metric("average_precision"))
+        assert found.best != ALL_LABELS
+        assert found.gains[found.best].value > 0.05
