@@ -1,9 +1,9 @@
 """What history is worth: backtests choose how to learn, on real tables whose newest window has no labels.
 
-    DRIFTFIT_DATA=... python benchmarks/history.py [--half tuning|held-out] [--late 2 --windows 8] [--seeds 3] [--jobs 1]
+    DRIFTFIT_DATA=... python benchmarks/history.py [--half tuning|held-out] [--late 2 --windows 8] [--seeds 3]
 
-Windows with equally many rows, at most 1,500 of each. The newest one, and the ``--late`` ones before it, have no labels;
-those of the newest judge the answers and nothing else. What `adapt_frame` answers is compared with a model of all
+Windows with equally many rows, at most 1,500 of each. The newest one, and the ``--late`` ones before it, have no
+labels; those of the newest judge the answers and nothing else. What `adapt_frame` answers is compared with a model of all
 labels, with one of the first window, and with every way alone; the best of these is picked with the labels of the
 newest window, which no user has. Constants were fixed on one half of the tables (every second name) and are reported
 on the other. Every run is a line of the store, so that an interrupted command goes on where it stopped.
@@ -95,7 +95,13 @@ def done(task: tuple[str, str, int, int, int]) -> dict[str, Any]:
             return run(*task)
         except Exception as error:  # a run that fails is a finding, and others go on
             name, word, seed, late, _ = task
-            return {"table": name, "model": word, "seed": seed, "late": late, "error": f"{type(error).__name__}: {error}"}
+            return {
+                "table": name,
+                "model": word,
+                "seed": seed,
+                "late": late,
+                "error": f"{type(error).__name__}: {error}",
+            }
 
 
 def figures(rows: list[dict[str, Any]]) -> dict[str, Any]:
@@ -108,7 +114,9 @@ def figures(rows: list[dict[str, Any]]) -> dict[str, Any]:
     told = [row for row in ran if "gain" in row and row["metric"] == "accuracy"]
     held = [row["gain"][1] - 1e-9 <= true_gain(row) <= row["gain"][2] + 1e-9 for row in told]
     tables = sorted({row["table"] for row in ran})
-    by_table = [float(np.mean([g for g, row in zip(gain, ran, strict=True) if row["table"] == name])) for name in tables]
+    by_table = [
+        float(np.mean([g for g, row in zip(gain, ran, strict=True) if row["table"] == name])) for name in tables
+    ]
     return {
         "runs": len(rows),
         "failed": len(rows) - len(ran),
@@ -149,7 +157,9 @@ def markdown(lines: list[dict[str, Any]]) -> str:
     names = list(lines[0])
     told = [f"| {' | '.join(names)} |", "|" + "---|" * len(names)]
     for line in lines:
-        cells = [f"{line[n]:.2f}" if isinstance(line[n], float) else "–" if line[n] is None else str(line[n]) for n in names]
+        cells = [
+            f"{line[n]:.2f}" if isinstance(line[n], float) else "–" if line[n] is None else str(line[n]) for n in names
+        ]
         told.append(f"| {' | '.join(cells)} |")
     return "\n".join(told) + "\n"
 

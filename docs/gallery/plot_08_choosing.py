@@ -23,7 +23,7 @@ fresh = rotating_moons((0, 30, 60), n_samples=300, split="held_out", seed=0).tar
 
 # %%
 # The classifier tries the candidates, and says in words which one it chose and why.
-clf = AutoAdaptedClassifier(make_pipeline(StandardScaler(), SVC()), random_state=0)
+clf = AutoAdaptedClassifier(make_pipeline(StandardScaler(), SVC()), assume="path", history="first", random_state=0)
 clf.fit_path(path)
 choice = clf.choice_
 print(fill(choice.sentence, 72))

@@ -71,10 +71,11 @@ class TestForecasts:
         path = moving(labelled=5)
         assert path.late == 1
         assert judged_windows(path, 1) == [2, 3, 4]
-        assert lag_to_imitate(path, 1) == 0
+        assert lag_to_imitate(path, 1) == 1
+        assert lag_to_imitate(path, 2) == 1
         assert lag_to_imitate(moving(n=9, labelled=8), 2) == 2
-        found = backtest(path)
-        assert (found.late, found.asked_late) == (0, 1)
+        found = backtest(path, late=2)
+        assert (found.late, found.asked_late) == (1, 2)
         assert "history is too short to measure at that" in found.sentence
 
     def test_rows_without_a_label_are_not_judged(self):

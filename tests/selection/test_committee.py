@@ -191,6 +191,6 @@ class TestGivenDomains:
 
 
 def test_networks_answer_together_and_others_do_not():
-    assert not AutoAdaptedClassifier(LogisticRegression())._default_method().networks
+    assert not AutoAdaptedClassifier(LogisticRegression())._default_method().otherwise.networks
     torch_classifier = pytest.importorskip("driftfit.models.torch.classifier").TorchClassifier
-    assert AutoAdaptedClassifier(torch_classifier())._default_method().networks
+    assert AutoAdaptedClassifier(torch_classifier())._default_method().otherwise.networks

@@ -123,13 +123,17 @@ def test_the_decision_says_so():
 
 def test_check_marks_what_is_not_reliable():
     pd = pytest.importorskip("pandas")
-    from driftfit.app import Column, Settings, check_frame, check_summary
+    from driftfit.app import Column, History, Settings, check_frame, check_summary
     from driftfit.cli.check_text import check_text
 
     def shown(path, assume):
         X, y, year = path.as_samples()
         table = pd.DataFrame(X, columns=["u", "v"]).assign(kind=y, year=year)
-        return check_text(check_summary(check_frame(table, Settings("kind", order=Column("year"), assume=assume))))
+        return check_text(
+            check_summary(
+                check_frame(table, Settings("kind", order=Column("year"), assume=assume, history=History.FIRST))
+            )
+        )
 
     assert "? (0?100)" in shown(jump(), "path")
     text = shown(jump(), ())
@@ -144,12 +148,12 @@ def test_check_marks_what_is_not_reliable():
 
 def test_the_predictions_file_holds_no_number_without_overlap(tmp_path):
     pd = pytest.importorskip("pandas")
-    from driftfit.app import Column, Settings, adapt_frame, save_run, summarise
+    from driftfit.app import Column, History, Settings, adapt_frame, save_run, summarise
     from driftfit.app.report.page import build_page
 
     X, y, year = jump().as_samples()
     table = pd.DataFrame(X, columns=["u", "v"]).assign(kind=y, year=year)
-    result = adapt_frame(table, Settings(label="kind", order=Column("year"), n_generated=1))
+    result = adapt_frame(table, Settings(label="kind", order=Column("year"), n_generated=1, history=History.FIRST))
     assert not result.decision.estimate.estimable
     save_run(result, summarise(result), tmp_path / "RUN")
     written = pd.read_parquet(tmp_path / "RUN" / "predictions.parquet")

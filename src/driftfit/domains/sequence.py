@@ -222,6 +222,21 @@ class DomainSequence(Sequence[Domain]):
             self._path = DomainSequence([self.labelled, *(domain.without_labels() for domain in rest)])
         return self._path
 
+    def target_apart(self) -> DomainSequence:
+        """The same, with the rows of the last domain that have a label before those that have none.
+
+        Labels may stop inside a domain: its labelled rows are history, the others are the target.
+
+        >>> domains = [Domain([[0.0], [1.0]], [0, 1]), Domain([[2.0], [3.0]], [None, 1])]
+        >>> [domain.samples.ravel().tolist() for domain in DomainSequence(domains).target_apart()]
+        [[0.0, 1.0], [3.0], [2.0]]
+        """
+        known = self.target.has_label
+        if known.all() or not known.any():
+            return self
+        parts = [self.target.take(np.flatnonzero(rows)) for rows in (known, ~known)]
+        return DomainSequence([*self._domains[:-1], parts[0], parts[1].without_labels()])
+
     def each(self, change: Callable[[Domain], Domain]) -> DomainSequence:
         """The sequence of changed domains, such as encoded or sampled ones."""
         return DomainSequence([change(domain) for domain in self._domains])

@@ -22,7 +22,7 @@ from driftfit.models import Learner, as_learner
 from driftfit.models.scikit import check_classifier, columns_of_all, fit_weighted, has_encoder
 from driftfit.models.seeding import seed_open
 from driftfit.seeds import as_seed
-from driftfit.selection import ByEvidence, Chosen, ChosenGOAT, Decision, Gate, assess, unanswered
+from driftfit.selection import ByEvidence, ByHistory, Chosen, ChosenGOAT, Decision, Gate, assess, unanswered
 from driftfit.transport import Plan
 
 __all__ = ["AdaptedClassifier"]
@@ -56,6 +56,10 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         Called with each `StepRecord` and the learner, for progress displays.
     random_state : int, generator or None
         Seeds the wrapped classifier.
+    history : {"all", "first"}, optional
+        Which labels are used: those of all domains that have some, or those of the first one alone, as in the paper.
+        Methods that follow a path then start at the last domain with labels. By default ``"all"`` where the method
+        learns from history (`driftfit.methods.FromHistory`), else ``"first"``.
 
     Attributes
     ----------
@@ -98,6 +102,7 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         keep_steps: bool = False,
         on_step: OnStep | None = None,
         random_state: Any = None,
+        history: str | None = None,
     ) -> None:
         self.estimator = estimator
         self.method = method
@@ -105,6 +110,7 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         self.keep_steps = keep_steps
         self.on_step = on_step
         self.random_state = random_state
+        self.history = history
 
     def fit(self, X: Any, y: Any, sample_domain: Any = None, sample_weight: Any = None, groups: Any = None) -> Self:
         """Fit the classifier on the source and adapt it to the target.
@@ -114,8 +120,8 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
             The samples of all domains.
         y : array-like of shape (n_samples,)
-            Labels. Only those of the source are used; the others may be anything, such as
-            None or NaN, and are masked in any case.
+            Labels. They may be missing anywhere: None, NaN, or -1 where the labels are words or the first domain
+            does without it. With ``history="first"`` only those of the source are used.
         sample_domain : array-like of shape (n_samples,), optional
             Which domain a sample belongs to: anything that can be sorted, such as a year.
             The lowest value is the labelled source, the highest the target. Without it,
@@ -139,14 +145,14 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         return self.fit_path(sequence)
 
     def fit_path(self, sequence: DomainSequence) -> Self:
-        """Fit on the source of a `DomainSequence` and adapt along it; labels but the source's are ignored."""
-        classes = _check_adaptable(sequence)
-        sequence = sequence.masked()
-        frame = sequence.source.samples
+        """Fit on the labels of a `DomainSequence` and adapt along it."""
         method = self._method()
+        sequence, past = self._known(sequence, method)
+        classes = _check_adaptable(sequence)
+        frame = sequence.source.samples
         on_matrices = self._needs_matrices(method)
         if on_matrices:
-            sequence = sequence.each(lambda domain: domain.with_samples(domain.matrix()))
+            sequence, past = (own.each(lambda domain: domain.with_samples(domain.matrix())) for own in (sequence, past))
         learner = self.fit_source(sequence)
         # A path that cannot be checked is refused before the work.
         view = None if self.gate is None else self.gate.checked_view(sequence, learner)
@@ -163,7 +169,7 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
 
         # Students are handed out only where somebody wants to see them.
         wanted = self.keep_steps or self.on_step is not None or view is not None
-        adaptation = method.adapt(learner, sequence, watch if wanted else None)
+        adaptation = method.adapt(learner, past, watch if wanted else None)
         decision = None
         if view is not None:
             adapted = None if adaptation.is_none_of(learner) else adaptation.learner
@@ -182,6 +188,22 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         # A classifier with a learner of its own was fitted through that, which knows no names of columns.
         self._on_matrices_ = on_matrices or hasattr(learner.estimator, "make_learner")
         return self
+
+    def _known(self, sequence: DomainSequence, method: Method) -> tuple[DomainSequence, DomainSequence]:
+        """The path from the labels to the target, and all domains as the method may see them."""
+        if not isinstance(sequence, DomainSequence):
+            raise InputError(
+                f"fit_path takes a DomainSequence, got {type(sequence).__name__}; fit(X, y, ...) takes arrays"
+            )
+        learns = bool(getattr(method, "learns_from_history", False))
+        history = ("all" if learns else "first") if self.history is None else self.history
+        if history not in ("all", "first"):
+            raise InputError(f"history must be 'all' or 'first', got {self.history!r}")
+        if history == "first":
+            return sequence.masked(), sequence.masked()
+        past = sequence.target_apart()
+        path = past.from_last_labelled()
+        return path, past if learns else path
 
     def fit_source(self, sequence: DomainSequence) -> Learner:
         """The learner of the wrapped classifier, fitted on the source alone: what a method starts from."""
@@ -254,7 +276,7 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
             return True
         if isinstance(method, Chosen):
             return any(self._needs_matrices(candidate.method) for candidate in method.named.values())
-        if isinstance(method, ByEvidence):
+        if isinstance(method, ByEvidence | ByHistory):
             # Behind an encoder columns may hold words, which only the encoder can read.
             return not (has_encoder(self.estimator) or hasattr(self.estimator, "make_learner"))
         goat = method.goat if isinstance(method, ChosenGOAT) else method
@@ -303,8 +325,6 @@ def _unmasked(X: Any) -> Any:
 
 def _check_adaptable(sequence: DomainSequence) -> NDArray[Any]:
     """The classes of the source, once it is clear that there is something to adapt."""
-    if not isinstance(sequence, DomainSequence):
-        raise InputError(f"fit_path takes a DomainSequence, got {type(sequence).__name__}; fit(X, y, ...) takes arrays")
     source = sequence.source
     for domain in sequence:
         if len(domain) < 2:

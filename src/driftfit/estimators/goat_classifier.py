@@ -31,7 +31,7 @@ class GOATClassifier(AdaptedClassifier):
         ``GradualSelfTraining(SelfTraining(drop_fraction=0.2))``.
     feature_space : bool
         False generates in the input space and adapts the whole pipeline.
-    gate, keep_steps, on_step, random_state
+    gate, keep_steps, on_step, random_state, history
         As for `AdaptedClassifier`. With "auto", ``on_step`` and ``keep_steps`` see the steps of
         the chosen number alone, once it is chosen.
 
@@ -71,8 +71,16 @@ class GOATClassifier(AdaptedClassifier):
         keep_steps: bool = False,
         on_step: OnStep | None = None,
         random_state: Any = None,
+        history: str | None = None,
     ) -> None:
-        super().__init__(estimator, gate=gate, keep_steps=keep_steps, on_step=on_step, random_state=random_state)
+        super().__init__(
+            estimator,
+            gate=gate,
+            keep_steps=keep_steps,
+            on_step=on_step,
+            random_state=random_state,
+            history=history,
+        )
         self.n_generated = n_generated
         self.transport = transport
         self.method: Any = method

@@ -126,6 +126,8 @@ class FromHistory(Method):
     with_time: bool = False
     then: Method = field(default_factory=SourceOnly)
     seed: int = 0
+    # Labels after the first domain are not hidden from it.
+    learns_from_history = True
 
     @property
     def on_matrices(self) -> bool:

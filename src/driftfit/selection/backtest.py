@@ -285,7 +285,7 @@ def lag_to_imitate(sequence: DomainSequence, late: int) -> int:
     def judged(lag: int) -> int:
         return sum(int((labelled < number - lag).sum()) >= 2 for number in labelled)
 
-    return next((lag for lag in range(late, 0, -1) if judged(lag) > FEWEST_WINDOWS), 0)
+    return next((lag for lag in range(late, 0, -1) if judged(lag) >= FEWEST_WINDOWS), 0)
 
 
 def _forecasts(

@@ -81,6 +81,8 @@ class ByHistory(Method):
     on_candidate: OnCandidate | None = field(default=None, repr=False)
     store: ForecastStore | None = field(default=None, repr=False)
     fitted: bool = False
+    # Labels after the first domain are not hidden from it.
+    learns_from_history = True
 
     def adapt(
         self,
@@ -90,6 +92,7 @@ class ByHistory(Method):
         workspace: Workspace | None = None,
     ) -> Adaptation:
         """Adapt a learner, fitted on all labels of the sequence or not fitted at all."""
+        sequence = sequence.target_apart()
         ways = history_ways(self.seed) if self.ways is None else dict(self.ways)
         measured = self._measured(learner, sequence, ways)
         if measured is None or measured.best == ALL_LABELS:
@@ -102,7 +105,7 @@ class ByHistory(Method):
 
     def _measured(self, learner: Learner, sequence: DomainSequence, ways: Mapping[str, Method]) -> Backtest | None:
         late = sequence.late if self.late is None else self.late
-        if len(judged_windows(sequence, 0)) < FEWEST_WINDOWS:
+        if len(ways) < 2 or len(judged_windows(sequence, 0)) < FEWEST_WINDOWS:
             return None
         return backtest(
             sequence,
