@@ -44,7 +44,7 @@ from driftfit.app.models import model_from_word
 from driftfit.domains import ByQuantile, ByValue
 from driftfit.estimators import AutoAdaptedClassifier
 from driftfit.files import write_text
-from driftfit.models.seeding import seed_open
+from driftfit.models.scikit import seed_open
 from driftfit.seeds import derive_seed
 
 MODELS = ("logistic", "forest", "boosting")

@@ -20,7 +20,6 @@ from driftfit.parallel_ray import Ray
 from driftfit.parallel_tasks import (
     POLL_SECONDS,
     Batch,
-    Bundle,
     Engine,
     Failure,
     Lost,
@@ -36,7 +35,6 @@ from driftfit.parallel_tasks import (
 __all__ = [
     "ENGINES",
     "Batch",
-    "Bundle",
     "Engine",
     "Failure",
     "Outcome",

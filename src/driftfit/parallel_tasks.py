@@ -20,7 +20,6 @@ __all__ = [
     "MOST_WAITS",
     "POLL_SECONDS",
     "Batch",
-    "Bundle",
     "Crew",
     "Engine",
     "Failure",
@@ -60,26 +59,6 @@ class Batch:
 
     workload: Workload
     tasks: tuple[Any, ...]
-
-
-@dataclass(frozen=True)
-class Bundle:
-    """Tasks that a worker does together, as one task; its value is the outcome of each.
-
-    >>> print(Bundle(("a", "b")))
-    a and 1 more
-    """
-
-    tasks: tuple[Any, ...]
-
-    def __str__(self) -> str:
-        return f"{self.tasks[0]}" + (f" and {len(self.tasks) - 1} more" if len(self.tasks) > 1 else "")
-
-    def each(self, outcome: Outcome) -> list[Outcome]:
-        """The outcomes of the tasks; where the bundle failed as a whole, they all did."""
-        if outcome.failure is None:
-            return list(outcome.value)
-        return [Outcome(task, failure=outcome.failure) for task in self.tasks]
 
 
 @dataclass(frozen=True)

@@ -34,14 +34,6 @@ def test_paper_runs_with_numpy_scipy_scikit_learn_and_torch_alone(data, run_with
     assert "cells run" in done.stdout
 
 
-def test_cells_train_alone_where_that_is_asked_for(monkeypatch, capsys):
-    launches = []
-    monkeypatch.setattr("driftfit.lab.run_tables", lambda *words, launch, **more: launches.append(launch))
-    for words in ((), ("--one-by-one",)):
-        assert run(capsys, "paper", "covtype", *words)[0] == 0
-    assert [launch.together for launch in launches] == [None, False]
-
-
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

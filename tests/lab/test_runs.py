@@ -6,7 +6,6 @@ import sqlite3
 import subprocess
 import sys
 import time
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -21,7 +20,7 @@ from driftfit.lab.launch import CellWork
 from driftfit.lab.launching import launch
 from driftfit.lab.layouts import LAYERS, ONE_OFF
 from driftfit.lab.run_log import failed_cells
-from driftfit.parallel import Bundle, Processes, Ray, Serial
+from driftfit.parallel import Processes, Ray, Serial
 
 CPU = torch.device("cpu")
 
@@ -49,68 +48,6 @@ def test_two_runs_agree_bit_for_bit_and_a_finished_one_does_nothing(data, tmp_pa
             result
         )
         assert result["transductive_label_selected"] >= result["transductive_last"]
-
-
-class _Crowded(Serial):
-    """Says that several share the device."""
-
-    sharing = 7
-
-
-@pytest.mark.parametrize("alone", [True, False])
-def test_a_cell_without_room_beside_others_runs_again_alone(data, tmp_path, monkeypatch, alone):
-    cells = table_cells("covtype", seeds=1, given=[0], generated=[0], n_samples=60)
-    run, store = Bench.run, Store(tmp_path / "s.sqlite")
-
-    def full(bench, cell):
-        if cell == cells[1] and (bench.jobs > 1 or not alone):
-            raise torch.OutOfMemoryError
-        return run(bench, cell)
-
-    monkeypatch.setattr(Bench, "run", full)
-    if alone:
-        assert run_cells(cells, store, device="cpu", engine=_Crowded()) == len(cells)
-        assert failed_cells(store) == []
-    else:
-        with pytest.raises(SolverError, match="the memory of cpu is full; use --samples"):
-            run_cells(cells, store, device="cpu", engine=_Crowded())
-    assert len(store.results(cells)) == len(cells) - (not alone)
-
-
-def test_data_without_room_beside_others_are_tried_again_alone(data, tmp_path, monkeypatch):
-    cells = table_cells("covtype", seeds=1, given=[0], generated=[0], n_samples=60)
-    prepare, store = Bench.prepare, Store(tmp_path / "s.sqlite")
-
-    def full(bench, cells):
-        if bench.jobs > 1:
-            raise torch.OutOfMemoryError
-        prepare(bench, cells)
-
-    monkeypatch.setattr(Bench, "prepare", full)
-    assert run_cells(cells, store, device="cpu", engine=_Crowded()) == len(cells)
-    assert len(store.results(cells)) == len(cells)
-
-
-@pytest.mark.parametrize("engine", [_Crowded(), None])
-def test_cells_without_room_for_all_of_them_run_one_by_one(data, tmp_path, monkeypatch, engine):
-    cells = table_cells("covtype", seeds=1, given=[0], generated=[0], n_samples=60)
-    tried, seen, run, store = [], CellWork.run, Bench.run, Store(tmp_path / "s.sqlite")
-
-    def watched(work, bench, task):
-        tried.append((work.sharing, isinstance(task, Bundle)))
-        return seen(work, bench, task)
-
-    def full(bench, cell):
-        if tried[-1][1]:
-            raise RuntimeError("CUDA error: out of memory")
-        return run(bench, cell)
-
-    monkeypatch.setattr(CellWork, "run", watched)
-    monkeypatch.setattr(Bench, "run", full)
-    assert run_cells(cells, store, device="cpu", engine=engine, together=True) == len(cells)
-    together = [(7, True), (1, True)] if engine else [(1, True)]
-    assert tried == [*together, *[(1, False)] * len(cells)]
-    assert failed_cells(store) == []
 
 
 def test_resumed_cells_do_not_depend_on_which_were_done_before(data, tmp_path):
@@ -385,40 +322,6 @@ def test_a_full_device_is_named_with_a_remedy(data, tmp_path, monkeypatch, jobs,
         finished.raise_failed()
 
 
-def test_cells_that_run_together_have_the_numbers_of_cells_that_run_alone(data, tmp_path):
-    cells = table_cells("covtype", seeds=1, given=[0, 1], generated=[0, 1], n_samples=300)
-    alone, joined = (Store(tmp_path / f"{number}.sqlite") for number in range(2))
-    for store, together in ((alone, False), (joined, True)):
-        assert run_cells(cells, store, device="cpu", together=together) == len(cells)
-    expected, found = alone.results(cells), joined.results(cells)
-    for cell in cells:
-        # One sample of 300 may change sides by rounding.
-        assert found[cell]["transductive_last"] == pytest.approx(expected[cell]["transductive_last"], abs=0.4), cell
-    assert len({result["transductive_last"] for result in expected.values()}) > 3
-
-
-def test_which_cells_train_heads():
-    """Their trainings are stacked; those of whole networks come before or after them. A table has no encoder."""
-
-    def heads(table):
-        bench = Bench(table, "reference", 0, CPU)
-        return {cell.method for cell in table_cells(table, given=[1], generated=[0, 1]) if bench.trains_head(cell)}
-
-    assert heads("rotated-mnist") == {"goat", "frozen-gst", "label-transport"}
-    assert heads("covtype") == {"goat", "frozen-gst", "label-transport", "gst"}
-    near = Cell("covtype", "reference", 0, 0, "nearest-neighbour")
-    assert not Bench("covtype", "reference", 0, CPU).trains_head(near)
-
-
-@pytest.mark.parametrize("seed", [0, 1])
-def test_both_orders_give_an_outcome_for_each_cell(data, tmp_path, seed):
-    cells = [
-        replace(cell, seed=seed) for cell in table_cells("covtype", seeds=1, given=[0], generated=[0], n_samples=60)
-    ]
-    finished = launch(cells, CellWork("cpu"), Store(tmp_path / "s.sqlite"), together=True)
-    assert finished.n_run == len(cells)
-
-
 def test_the_command_that_starts_workers_does_not_load_torch(tmp_path):
     """It takes seconds; a worker loads it itself. Where it is missing, the command says so at once."""
     code = f"""
@@ -431,7 +334,7 @@ run_tables(["covtype"], Options(given=[0]), launch=Launch(store={str(tmp_path / 
     assert done.stdout.split()[-1] == "False", done.stderr
 
 
-def test_a_cell_that_fails_does_not_hold_up_those_it_runs_with(data, tmp_path, monkeypatch):
+def test_a_cell_that_fails_does_not_hold_up_the_others(data, tmp_path, monkeypatch):
     run = Bench.run
 
     def sometimes(bench, cell):
@@ -441,6 +344,6 @@ def test_a_cell_that_fails_does_not_hold_up_those_it_runs_with(data, tmp_path, m
 
     monkeypatch.setattr(Bench, "run", sometimes)
     cells = table_cells("covtype", given=[0], generated=[0, 1], n_samples=60)
-    finished = launch(cells, CellWork("cpu"), Store(tmp_path / "s.sqlite"), together=True)
+    finished = launch(cells, CellWork("cpu"), Store(tmp_path / "s.sqlite"))
     assert [cell.method for cell in finished.failures] == ["frozen-gst"]
     assert finished.n_run == len(cells) - 1

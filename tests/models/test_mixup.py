@@ -11,8 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from driftfit.errors import InputError
 from driftfit.models import MixingLearner, ScikitLearner
 from driftfit.models.torch.classifier import TorchClassifier
-from driftfit.models.torch.mixup import mixed
-from driftfit.models.torch.training import Adam, Recipe, Trainer
+from driftfit.models.torch.training import Adam, Recipe, Trainer, loss_of, mixed
 
 CLASSES = np.arange(3)
 
@@ -34,8 +33,6 @@ def test_soft_and_weighted_labels_are_mixed_by_mass():
 
 
 def test_the_loss_of_a_mixture_is_the_mixture_of_losses(rng):
-    from driftfit.models.torch.stopping import loss_of
-
     logits = torch.from_numpy(rng.normal(size=(5, 3)))
     y, weights = torch.arange(5) % 3, torch.from_numpy(rng.random(5) + 0.1)
     shares = torch.from_numpy(rng.random(5))

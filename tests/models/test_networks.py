@@ -1,4 +1,4 @@
-"""Networks: the shapes of the presets, cuts at every layer, descriptions."""
+"""Networks: the shapes of the presets, cuts at every layer, layers that occur twice, descriptions."""
 
 import json
 
@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import nn
 
+from driftfit.domains import Interpolated
 from driftfit.errors import InputError
 from driftfit.models.networks import (
-    WideLinear,
     build,
     conv_net,
     describe,
@@ -18,8 +18,7 @@ from driftfit.models.networks import (
     reference_conv_net,
     split,
 )
-from driftfit.models.networks.biased import BiasedConv2d, with_bias
-from driftfit.models.networks.wide import _Pieces, in_pieces
+from driftfit.models.torch.samples import Stored, logits
 
 
 class Residual(nn.Module):
@@ -73,11 +72,17 @@ def test_unknown_layers_are_named():
 
 
 @pytest.mark.parametrize(
-    "net", [reference_conv_net(8, 3), mlp(4, 2), nn.Sequential(nn.Unflatten(1, (1, 2, 2)), nn.Flatten())]
+    "net",
+    [
+        reference_conv_net(8, 3),
+        paper_conv_net(4, 3, half=True),
+        mlp(4, 2),
+        nn.Sequential(nn.Unflatten(1, (1, 2, 2)), nn.Flatten()),
+    ],
 )
 def test_descriptions_build_the_same_network(net):
     again = build(json.loads(json.dumps(describe(net))))
-    assert repr(again) == repr(net)
+    assert (repr(again), type(again)) == (repr(net), type(net))
     again.load_state_dict(net.state_dict())
 
 
@@ -88,31 +93,43 @@ def test_unknown_modules_have_no_description():
         build({"layer": "Evil"})
 
 
-def test_wide_layer_in_pieces_is_the_linear_layer():
-    torch.manual_seed(0)
-    layer = WideLinear(2048, 5).double()
-    x = torch.randn(7, 2048, dtype=torch.float64, requires_grad=True)
-    weigh = torch.randn(7, 5, dtype=torch.float64)
-    plain, pieces = layer(x), _Pieces.apply(x, layer.weight, 4) + layer.bias
-    assert torch.allclose(in_pieces(x, layer.weight, 4) + layer.bias, plain)
-    assert torch.allclose(pieces, plain)
-    expected = torch.autograd.grad((plain * weigh).sum(), [x, layer.weight, layer.bias])
-    found = torch.autograd.grad((pieces * weigh).sum(), [x, layer.weight, layer.bias])
-    assert all(torch.allclose(a, b) for a, b in zip(found, expected, strict=True))
+def test_files_of_earlier_versions_name_layers_that_have_other_names_now():
+    net = conv_net(4, 3, n_conv=1, hidden=(5,), width=2)
+    spec = describe(net)
+    spec["children"]["conv1"]["children"]["0"] |= {"layer": "BiasedConv2d", "half": True}
+    spec["children"]["fc1"]["children"]["0"]["layer"] = "WideLinear"
+    assert repr(build(spec)) == repr(net)
 
 
-def test_bias_of_a_convolution_in_two_steps_is_its_bias():
+def twice():
+    """One linear layer and one ReLU, each used twice."""
     torch.manual_seed(0)
-    layer = BiasedConv2d(2, 3, 3, padding=1).double()
-    x = torch.randn(4, 2, 5, 6, dtype=torch.float64, requires_grad=True)
-    weigh = torch.randn(4, 3, 5, 6, dtype=torch.float64)
-    plain = layer(x)
-    assert torch.equal(plain, torch.nn.functional.conv2d(x, layer.weight, layer.bias, padding=1))
-    steps = with_bias(layer._conv_forward(x, layer.weight, None), layer.bias)
-    assert torch.allclose(steps, plain)
-    expected = torch.autograd.grad((plain * weigh).sum(), [x, layer.weight, layer.bias])
-    found = torch.autograd.grad((steps * weigh).sum(), [x, layer.weight, layer.bias])
-    assert all(torch.allclose(a, b) for a, b in zip(found, expected, strict=True))
+    linear, relu = nn.Linear(4, 4), nn.ReLU()
+    return nn.Sequential(linear, relu, linear, relu, nn.Linear(4, 2))
+
+
+def test_layers_that_occur_twice_are_there_twice():
+    net, x = twice(), torch.randn(7, 4)
+    for layer in ("0", "1", "2", "3"):
+        encoder, head = split(net, layer)
+        assert torch.equal(head(encoder(x)), net(x))
+    again = build(describe(net))
+    again.load_state_dict(net.state_dict())
+    assert torch.equal(again(x), net(x))
+    rows = torch.arange(7)
+    between = Interpolated(x, x.flip(0), rows, rows, 0.25)
+    assert torch.allclose(logits(net, between), net(torch.lerp(x, x.flip(0), 0.25)), atol=1e-6)
+
+
+@pytest.mark.parametrize("place", ["layer", "sequence"])
+def test_hooks_act_on_the_scores_between_two_samples(place):
+    net, x, rows = nn.Sequential(nn.Linear(4, 2)), torch.randn(7, 4), torch.arange(7)
+    if place == "layer":
+        net[0].register_forward_hook(lambda module, inputs, out: out * out)
+    else:
+        net.register_forward_pre_hook(lambda module, inputs: (inputs[0] ** 2,))
+    between = Interpolated(x, x.flip(0), rows, rows, 0.25)
+    assert torch.equal(logits(net, between), logits(net, Stored(between.whole())))
 
 
 @pytest.mark.parametrize("make", [lambda: conv_net(4, 2, n_conv=0, hidden=(3,)), lambda: mlp(0, 2)])

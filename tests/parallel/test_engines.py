@@ -17,8 +17,8 @@ from driftfit.lab.run_log import failed_cells, run_states
 from driftfit.lab.store import new_owner
 from driftfit.lab.toy_cells import ToyWork, toy_grid
 from driftfit.methods import Transport, Workspace
-from driftfit.parallel import Batch, Bundle, Failure, Outcome, Processes, Ray, Serial, engine_from_word
-from driftfit.parallel_tasks import MOST_ATTEMPTS, MOST_WAITS, Lost, attempt, dispatch
+from driftfit.parallel import Batch, Failure, Outcome, Processes, Ray, Serial, engine_from_word
+from driftfit.parallel_tasks import MOST_ATTEMPTS, MOST_WAITS, Lost, dispatch
 
 CELLS = toy_grid(3, 4)
 
@@ -65,38 +65,6 @@ def test_a_cell_that_fails_does_not_hold_up_the_others(store):
     assert launch(CELLS, ToyWork(), store).n_run == 1
     assert failed_cells(store) == []
     assert run_states(store)[1].state == "finished"
-
-
-@dataclass(frozen=True)
-class Joined(Picky):
-    """Cells of a group at once."""
-
-    fails: bool = False
-
-    def prepare(self, tasks, scratch):
-        assert all(isinstance(task, Bundle) for task in tasks)
-        return super().prepare(tasks[0].tasks, scratch)
-
-    def run(self, shared, task):
-        if self.fails and CELLS[5] in task.tasks:
-            raise MemoryError
-        return [attempt(Picky(), shared, cell) for cell in task.tasks]
-
-
-@pytest.mark.parametrize("engine", [Serial(), Processes(2)])
-def test_cells_that_are_done_together_have_an_outcome_each(store, tmp_path, engine):
-    other = Store(tmp_path / "other.sqlite")
-    launch(CELLS, ToyWork(), other)
-    finished = launch(CELLS, Joined(), store, engine, together=True)
-    assert (finished.n_run, list(finished.failures)) == (11, [CELLS[5]])
-    done = [cell for cell in CELLS if cell != CELLS[5]]
-    assert numbers(store, done) == numbers(other, done)
-
-
-def test_a_bundle_that_fails_fails_each_of_its_cells_and_no_other(store):
-    finished = launch(CELLS, Joined(fails=True), store, together=True)
-    assert (finished.n_run, sorted(finished.failures)) == (8, CELLS[4:8])
-    assert str(Bundle(tuple(CELLS[4:8]))) == "toy 1.0 and 3 more"
 
 
 def test_refused_input_stays_refused_input(store):

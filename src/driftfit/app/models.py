@@ -29,7 +29,7 @@ from driftfit.methods import (
 )
 from driftfit.methods.held_out import held_out
 from driftfit.models import as_learner
-from driftfit.models.seeding import seed_open
+from driftfit.models.scikit import seed_open
 from driftfit.selection import ChosenGOAT
 
 __all__ = [

@@ -50,12 +50,6 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--with-given", action="store_true", help="uda: also baselines that see the given domains beside the target"
     )
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda [%(default)s]")
-    parser.add_argument(
-        "--one-by-one",
-        action="store_true",
-        help="on a GPU: train each cell alone; by default the cells of one table and seed are trained together, with "
-        "the same numbers up to rounding",
-    )
     declare_engine(parser)
     parser.add_argument(
         "--samples", type=at_least(1), metavar="N", help="use at most this many samples of each domain: a quick trial"
@@ -77,14 +71,7 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
         chosen.tables,
         Options(chosen.preset, chosen.given, chosen.generated, chosen.samples, chosen.with_given, chosen.first_seed),
         seeds=chosen.seeds,
-        launch=Launch(
-            chosen.device,
-            chosen.jobs or 1,
-            chosen.store,
-            engine,
-            shlex.join(chosen.arguments),
-            together=False if chosen.one_by_one else None,
-        ),
+        launch=Launch(chosen.device, chosen.jobs or 1, chosen.store, engine, shlex.join(chosen.arguments)),
         output=chosen.output,
     )
     return 0

@@ -19,8 +19,7 @@ from driftfit.domains import DomainSequence, with_rows
 from driftfit.errors import AdaptationWarning, InputError
 from driftfit.methods import GOAT, Adaptation, Method, OnStep, SourceOnly, StepRecord
 from driftfit.models import Learner, as_learner
-from driftfit.models.scikit import check_classifier, columns_of_all, fit_weighted, has_encoder
-from driftfit.models.seeding import seed_open
+from driftfit.models.scikit import check_classifier, columns_of_all, fit_weighted, has_encoder, seed_open
 from driftfit.seeds import as_seed
 from driftfit.selection import ByEvidence, ByHistory, Chosen, ChosenGOAT, Decision, Gate, assess, unanswered
 from driftfit.transport import Plan

@@ -23,9 +23,7 @@ from driftfit.lab.presets import FRONTIER, Settings, settings
 from driftfit.methods import GOAT, Adaptation, CarriedLabels, GradualSelfTraining, Method, OnStep, Workspace
 from driftfit.methods.pretrained_encoder import PretrainedEncoder
 from driftfit.models import Learner
-from driftfit.models.networks import INPUT
 from driftfit.models.torch.learner import TorchLearner
-from driftfit.models.torch.pool import TrainerPool
 from driftfit.selection import ChosenGOAT
 
 __all__ = ["Bench"]
@@ -46,8 +44,6 @@ class Bench:
     device : torch.device
     n_samples : int, optional
         At most this many samples in each domain.
-    trainers : TrainerPool
-        May serve several seeds: a step that was captured for one serves all.
     study : str
         Ablation, whose settings differ from the tables'.
     own_settings : Settings, optional
@@ -61,7 +57,6 @@ class Bench:
     seed: int
     device: torch.device
     n_samples: int | None = None
-    trainers: TrainerPool = field(default_factory=TrainerPool)
     study: str = ""
     own_settings: Settings | None = None
     jobs: int = 1
@@ -169,14 +164,6 @@ class Bench:
             self._networks[key] = method.prepare(network, sequence)
         return self._networks[key], method.method
 
-    def trains_head(self, cell: Cell) -> bool:
-        """Whether a cell leaves the encoder as it is, or has none: its trainings can be stacked with others'."""
-        if cell.study == FRONTIER or not is_network(cell):
-            return False
-        method = method_of(cell, self.settings)
-        inner = method.method if isinstance(method, PretrainedEncoder) else method
-        return _freezes(inner) or (self.settings.encoder == INPUT and isinstance(inner, GradualSelfTraining))
-
     def adapt(self, cell: Cell, learner: Learner, method: Method, on_step: OnStep | None = None) -> Adaptation:
         """Run the method of a cell on what the bench shares."""
         sequence = self.sequence(cell.n_given)
@@ -190,7 +177,7 @@ class Bench:
         layer = estimator.estimator.encoder
         if not self._networks:
             template: TorchLearner = estimator.estimator.make_learner(source.classes)
-            template = replace(template, seed=self.seed, trainers=self.trainers)
+            template = replace(template, seed=self.seed)
             self._networks[layer] = template.fit(source.samples, source.codes(), source.uneven_weights)
         if layer not in self._networks:
             # Always the same object for a layer, so that its encodings are found again.

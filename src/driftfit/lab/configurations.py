@@ -121,7 +121,7 @@ def classifier_of(cell: Cell, chosen: Settings, device: str = "cpu") -> Any:
         # Each target sample takes the label of the nearest source sample, in the space of the input.
         return make_pipeline(FunctionTransformer(_flattened), KNeighborsClassifier(1, algorithm="brute"))
     return TorchClassifier(
-        partial(_network, chosen.network, chosen.half_convolutions),
+        partial(_network, chosen.network),
         encoder=cell.variant if cell.study == "encoders" and cell.variant else chosen.encoder,
         epochs=chosen.source_epochs,
         refit_epochs=chosen.self_training_epochs,
@@ -157,7 +157,7 @@ def method_of(cell: Cell, chosen: Settings) -> Method:
     # Nothing in front of the input could be trained.
     if not chosen.pretrain_encoder or chosen.encoder == INPUT:
         return method
-    small = partial(_small_network, chosen.encoder, chosen.half_convolutions)
+    small = partial(_small_network, chosen.encoder)
     return PretrainedEncoder(method, small, gradual)
 
 
@@ -188,21 +188,21 @@ def _transport(cell: Cell) -> Transport:
     return Transport(Exact())
 
 
-def _network(kind: str, half: bool, sample_shape: tuple[int, ...], n_classes: int) -> nn.Module:
+def _network(kind: str, sample_shape: tuple[int, ...], n_classes: int) -> nn.Module:
     size = sample_shape[-1]
     if kind == "mlp":
         return mlp(size, n_classes)
     if kind == "reference-cnn":
-        return reference_conv_net(size, n_classes, half=half)
+        return reference_conv_net(size, n_classes)
     if kind == "ablation-cnn":
-        return conv_net(size, n_classes, n_conv=4, hidden=(128, 128), half=half)
-    return paper_conv_net(size, n_classes, half=half)
+        return conv_net(size, n_classes, n_conv=4, hidden=(128, 128))
+    return paper_conv_net(size, n_classes)
 
 
-def _small_network(encoder: str, half: bool, sample_shape: tuple[int, ...], n_classes: int) -> nn.Module:
+def _small_network(encoder: str, sample_shape: tuple[int, ...], n_classes: int) -> nn.Module:
     """The convolutions up to the encoder's layer, and a small head that is thrown away."""
     n_conv = int(encoder.removeprefix("conv"))
-    return conv_net(sample_shape[-1], n_classes, n_conv=n_conv, hidden=(256, 256), half=half)
+    return conv_net(sample_shape[-1], n_classes, n_conv=n_conv, hidden=(256, 256))
 
 
 def _flattened(samples: Any) -> Any:

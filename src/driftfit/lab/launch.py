@@ -8,20 +8,17 @@ import re
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
-from dataclasses import asdict, dataclass, replace
-from functools import partial
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from driftfit import __version__
 from driftfit.errors import InputError, SolverError
 from driftfit.lab.cells import Cell
-from driftfit.lab.gpu_sharing import has_gpu, shared_gpu
 from driftfit.lab.launching import OnCell, Record, launch
-from driftfit.lab.presets import FRONTIER
 from driftfit.lab.store import Store
-from driftfit.parallel import Bundle, Engine, Failure, Outcome, Processes, engine_from_word
+from driftfit.parallel import Engine, engine_from_word
 
 __all__ = ["DEFAULT_STORE", "CellWork", "Launch", "provenance_of", "run_cells"]
 
@@ -48,9 +45,6 @@ class Launch:
         One of `driftfit.parallel`.
     command : str
         What is being run, for ``driftfit runs``.
-    together : bool or None
-        Whether the cells of a group run together, their trainings in lockstep; None: on a GPU. Their numbers are
-        those of cells that run alone up to rounding.
     """
 
     device: str = "auto"
@@ -58,7 +52,6 @@ class Launch:
     store: str | Path = DEFAULT_STORE
     engine: Engine | None = None
     command: str = ""
-    together: bool | None = None
 
     def __post_init__(self) -> None:
         if self.jobs < 1:
@@ -74,7 +67,6 @@ def run_cells(
     engine: Engine | None = None,
     on_cell: OnCell | None = None,
     command: str = "",
-    together: bool | None = None,
 ) -> int:
     """Run every cell that the store does not hold yet; returns how many were run.
 
@@ -82,8 +74,7 @@ def run_cells(
     ----------
     cells : sequence of Cell
     store : Store
-        Finished cells become records at once, those that run together when all of them are
-        finished, so that an interrupted run goes on where it was.
+        Each finished cell becomes a record at once, so that an interrupted run goes on where it was.
     device : str
         ``"auto"``, ``"cpu"`` or ``"cuda"``.
     jobs : int
@@ -94,33 +85,11 @@ def run_cells(
         For progress displays.
     command : str
         What is being run, for ``driftfit runs``.
-    together : bool, optional
-        As in `Launch`.
     """
     if jobs < 1:
         raise InputError(f"jobs must be at least 1, got {jobs!r}")
     chosen = engine or engine_from_word(None, jobs)
-    work = CellWork(device, chosen.sharing)
-    on_gpu = device != "cpu" and has_gpu()
-    several = isinstance(chosen, Processes) and chosen.workers > 1
-    # What lets several processes of this machine use one GPU side by side.
-    with shared_gpu() if on_gpu and several else nullcontext():
-        # Candidates of the frontier are too different to train together, and too large to wait for each other.
-        alike = on_gpu and not any(cell.study == FRONTIER for cell in cells)
-        crowd = alike if together is None else together
-        finished = launch(cells, work, store, chosen, on_cell=on_cell, command=command, together=crowd)
-    # What found no room on the device beside other processes may find it alone, and what ran together cell by cell.
-    more_room = [True, False] if crowd and work.sharing > 1 else [False] if crowd or work.sharing > 1 else []
-    for company in more_room:
-        full = [cell for cell, failure in finished.failures.items() if failure.kind == DeviceFullError.__name__]
-        if full:
-            again = launch(full, CellWork(device), store, on_cell=on_cell, command=command, together=company)
-            others = {cell: failure for cell, failure in finished.failures.items() if cell not in full}
-            finished = replace(finished, failures=others | again.failures, n_run=finished.n_run + again.n_run)
-            if on_gpu:
-                from driftfit.models.torch.samples import pick_device  # the cells have loaded torch here
-
-                _hand_back_memory(pick_device(device))
+    finished = launch(cells, CellWork(device, chosen.sharing), store, chosen, on_cell=on_cell, command=command)
     finished.raise_failed()
     return finished.n_run
 
@@ -139,30 +108,22 @@ class CellWork:
     device: str = "auto"
     sharing: int = 1
 
-    def prepare(self, tasks: tuple[Cell | Bundle, ...], scratch: dict[str, Any]) -> Any:
+    def prepare(self, tasks: tuple[Cell, ...], scratch: dict[str, Any]) -> Any:
         """The bench of a group, with the data and source models that its cells need."""
         from driftfit.lab.bench import Bench
-        from driftfit.models.torch.pool import TrainerPool
         from driftfit.models.torch.samples import pick_device
 
-        cells = [cell for task in tasks for cell in (task.tasks if isinstance(task, Bundle) else (task,))]
-        table, preset, study, seed, n_samples = cells[0].group
+        table, preset, study, seed, n_samples = tasks[0].group
         place = pick_device(self.device)
-        # Trainers of another table only hold memory.
-        own = f"{table} {preset} {study}"
-        for name in [name for name in scratch if name != own]:
-            del scratch[name]
         _hand_back_memory(place)
-        pool = scratch.setdefault(own, TrainerPool())
-        bench = Bench(table, preset, seed, place, n_samples, pool, study, jobs=self.sharing)
-        # Before the source model is trained: its captured steps serve the cells too.
+        bench = Bench(table, preset, seed, place, n_samples, study, jobs=self.sharing)
         _set_precision(bench)
         with self._told_if_full(place):
-            bench.prepare(cells)
+            bench.prepare(tasks)
         return bench
 
-    def run(self, shared: Any, task: Cell | Bundle) -> Record | list[Outcome]:
-        """The record of one cell, or what came of each cell of a bundle."""
+    def run(self, shared: Any, task: Cell) -> Record:
+        """The record of one cell."""
         import torch
 
         place = shared.device
@@ -170,29 +131,10 @@ class CellWork:
         if place.type == "cuda":
             torch.cuda.reset_peak_memory_stats(place)
         started = time.perf_counter()
-        if isinstance(task, Cell):
-            result = self._attempted(shared, task)
-            return _record(shared, result, time.perf_counter() - started)
-        found = []
-        # Neighbours on a device do the same work in another order, and are less in each other's way.
-        for heads in (False, True) if shared.seed % 2 else (True, False):
-            cells = [cell for cell in task.tasks if shared.trains_head(cell) is heads]
-            ran = shared.trainers.together([partial(self._attempted, shared, cell) for cell in cells])
-            # An exception holds on to the tensors of its frames; what it says does not.
-            found += [(cells[number], result, error and Failure.of(error)) for number, result, error in ran]
-        # Nobody can say which of the cells that ran together took how much of the time.
-        seconds = (time.perf_counter() - started) / len(task.tasks)
-        return [
-            Outcome(cell, failure=failure)
-            if failure is not None
-            else Outcome(cell, _record(shared, result, seconds, len(task.tasks)))
-            for cell, result, failure in found
-        ]
-
-    def _attempted(self, bench: Any, cell: Cell) -> dict[str, Any]:
-        with self._told_if_full(bench.device):
-            result: dict[str, Any] = bench.run(cell)
-        return result
+        with self._told_if_full(place):
+            result = shared.run(task)
+        seconds = time.perf_counter() - started
+        return Record(result, provenance_of(place, asdict(shared.settings)), seconds, _peak_bytes(place))
 
     @contextmanager
     def _told_if_full(self, device: Any) -> Iterator[None]:
@@ -214,8 +156,7 @@ class CellWork:
 def _hand_back_memory(device: Any) -> None:
     """What an earlier group of cells has left on a GPU goes to the processes beside this one.
 
-    torch keeps freed memory for its own process. Trainers and their captured steps refer to each other, so that they
-    are freed when they are looked for.
+    torch keeps freed memory for its own process.
     """
     if device.type == "cuda":
         import torch
@@ -229,13 +170,6 @@ def _set_precision(bench: Any) -> None:
     import torch
 
     torch.set_float32_matmul_precision("high" if bench.settings.tf32 else "highest")
-
-
-def _record(bench: Any, result: dict[str, Any], seconds: float, together: int = 1) -> Record:
-    provenance = provenance_of(bench.device, asdict(bench.settings))
-    if together > 1:
-        provenance["cells_together"] = together
-    return Record(result, provenance, seconds, _peak_bytes(bench.device))
 
 
 def provenance_of(device: Any, settings: dict[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from typing import Any
 from driftfit.errors import InputError, SolverError
 from driftfit.lab.run_log import RunLog
 from driftfit.lab.store import LEASE_SECONDS, Cell, Store, new_owner
-from driftfit.parallel import Batch, Bundle, Engine, Failure, Outcome, Serial, Workload
+from driftfit.parallel import Batch, Engine, Failure, Serial, Workload
 
 __all__ = ["Finished", "OnCell", "Record", "launch"]
 
@@ -66,7 +66,6 @@ def launch(
     *,
     on_cell: OnCell | None = None,
     command: str = "",
-    together: bool = False,
 ) -> Finished:
     """Run every cell that the store does not hold yet; a cell that fails does not hold up the others.
 
@@ -83,8 +82,6 @@ def launch(
         For progress displays; also called for cells that another run finishes meanwhile.
     command : str
         What is being run, for ``driftfit runs``.
-    together : bool
-        Hand the cells of a group to ``run`` at once, as a `Bundle`, whose value is an outcome for each.
     """
     engine = engine or Serial()
     finished = store.finished(cells)
@@ -98,9 +95,9 @@ def launch(
         _owner(store) as owner,
         RunLog(store, owner).started(command, engine.words, cells, len(finished)) as log,
     ):
-        todo = _Todo(store, owner, workload, on_cell, missing, together)
+        todo = _Todo(store, owner, workload, on_cell, missing)
         with closing(engine.run(todo.batches())) as outcomes:  # type: ignore[type-var]
-            for outcome in _each(outcomes):
+            for outcome in outcomes:
                 if outcome.failure is not None:
                     failures[outcome.task] = outcome.failure
                     store.fail(outcome.task, outcome.failure)
@@ -121,7 +118,6 @@ class _Todo:
     workload: Workload
     on_cell: OnCell | None
     waiting: set[Any]
-    together: bool
 
     def batches(self) -> Iterator[Batch | None]:
         """Groups that nobody else has claimed, until every cell is finished, by us or by others."""
@@ -133,7 +129,7 @@ class _Todo:
                 if mine:
                     claimed = True
                     self.waiting -= set(mine)
-                    yield Batch(self.workload, (Bundle(tuple(mine)),) if self.together else tuple(mine))
+                    yield Batch(self.workload, tuple(mine))
             self._look()
             if self.waiting and not claimed:
                 if not patient and self.on_cell is not None:
@@ -150,15 +146,6 @@ class _Todo:
         for cell, result in self.store.results(self.waiting).items():
             self.waiting.discard(cell)
             self.tell(cell, result)
-
-
-def _each(outcomes: Iterable[Outcome]) -> Iterator[Outcome]:
-    """Outcomes of single cells."""
-    for outcome in outcomes:
-        if isinstance(outcome.task, Bundle):
-            yield from outcome.task.each(outcome)
-        else:
-            yield outcome
 
 
 def _grouped(cells: Iterable[Cell]) -> dict[Hashable, list[Cell]]:

@@ -43,8 +43,6 @@ class Settings:
     tf32 : bool
         Whether matrix products of the networks may use TF32 on a GPU, as torch lets convolutions do; transport
         never does.
-    half_convolutions : bool
-        Whether training on a GPU computes the convolutions of the networks in bfloat16.
     """
 
     network: Literal["reference-cnn", "ablation-cnn", "paper-cnn", "mlp"]
@@ -59,7 +57,6 @@ class Settings:
     drop_fraction: float = 0.1
     use_plan_weights: bool = False
     tf32: bool = True
-    half_convolutions: bool = True
 
     @property
     def last_fully_connected(self) -> str:
@@ -103,8 +100,7 @@ def settings(table: str, preset: str = "reference", study: str = "") -> Settings
         chosen = replace(chosen, source_epochs=source_epochs, self_training_epochs=epochs)
     if study == "encoders" and chosen.network == "reference-cnn":
         chosen = replace(chosen, network="ablation-cnn")
-    # Its records were made without.
-    return replace(chosen, half_convolutions=False) if study == FRONTIER else chosen
+    return chosen
 
 
 def _reference(table: str) -> Settings:

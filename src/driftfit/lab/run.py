@@ -62,7 +62,6 @@ def run_tables(
             engine=launch.engine,
             on_cell=report,
             command=launch.command or f"paper {' '.join(names)}",
-            together=launch.together,
         )
     seconds = time.perf_counter() - started
     about: dict[str, Any] = {

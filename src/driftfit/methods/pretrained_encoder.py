@@ -18,7 +18,6 @@ from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner
 from driftfit.models.networks import split
 from driftfit.models.torch.learner import TorchLearner
-from driftfit.models.torch.pool import TrainerPool, load_weights
 from driftfit.models.torch.training import seeded
 from driftfit.seeds import derive_seed
 
@@ -68,10 +67,7 @@ class PretrainedEncoder:
             )
         source = sequence.source
         codes, weights = source.codes(learner.classes), source.uneven_weights
-        # Another function builds this one, so that its trainers are no one else's.
-        small = replace(
-            learner, build=self.module, seed=derive_seed(learner.seed, "pretraining"), trainers=TrainerPool()
-        )
+        small = replace(learner, build=self.module, seed=derive_seed(learner.seed, "pretraining"))
         small = small.fit(source.samples, codes, weights)
         pretrained = self.pretraining.adapt(small, sequence).learner
         shape = tuple(source.samples.shape[1:])
@@ -80,7 +76,7 @@ class PretrainedEncoder:
         whole.sample_shape = shape
         front, _ = split(whole, learner.encoder_layer)
         trained_front, _ = split(pretrained.estimator.module_, learner.encoder_layer)
-        load_weights(front, trained_front.state_dict())
+        front.load_state_dict(trained_front.state_dict())
         bare = replace(learner, module=whole, new_head=None, step=0)
         head = bare.head()
         trained = replace(head, build=lambda *_: deepcopy(head.trained))

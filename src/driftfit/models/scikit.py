@@ -21,7 +21,7 @@ from driftfit.domains import Interpolated, is_frame, is_tensor, take_rows
 from driftfit.errors import AdaptationWarning, InputError
 from driftfit.seeds import derive_seed
 
-__all__ = ["ScikitLearner", "calm_threads", "check_classifier", "columns_of_all", "fit_weighted"]
+__all__ = ["ScikitLearner", "calm_threads", "check_classifier", "columns_of_all", "fit_weighted", "seed_open"]
 
 # With fewer values than this, threads wait more than they work.
 _FEW_VALUES = 5e6
@@ -198,6 +198,23 @@ def fit_weighted(model: Any, samples: Any, labels: Any, weights: Any) -> Any:
     encoder = model[:-1]
     last.fit(encoder.fit_transform(samples, labels), labels, sample_weight=weights)
     return _with_steps(model, [*encoder.steps, model.steps[-1]])
+
+
+def seed_open(estimator: Any, seed: int) -> Any:
+    """Set every ``random_state`` that the user left open, in place; returns the estimator.
+
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> seed_open(LogisticRegression(), 3).random_state, seed_open(LogisticRegression(random_state=1), 3).random_state
+    (3, 1)
+    """
+    parameters = estimator.get_params(deep=True)
+    names = [
+        name
+        for name, value in parameters.items()
+        if value is None and (name == "random_state" or name.endswith("__random_state"))
+    ]
+    estimator.set_params(**dict.fromkeys(names, seed % 2**31))
+    return estimator
 
 
 def _spread_soft_labels(

@@ -32,8 +32,7 @@ def layer_norm(layer: nn.Module, x: torch.Tensor) -> float:
     >>> layer_norm(nn.ELU(alpha=2.0), torch.zeros(1, 3)), layer_norm(nn.Sigmoid(), torch.zeros(1, 3))
     (2.0, 0.25)
     """
-    # A class may say of itself, though not of its subclasses, which of torch's layers it is in evaluation mode.
-    known = _KNOWN.get(vars(type(layer)).get("evaluates_as", type(layer)))
+    known = _KNOWN.get(type(layer))
     hooks = (*vars(layer)["_forward_hooks"], *vars(layer)["_forward_pre_hooks"])
     if known is None or hooks or "forward" in vars(layer):
         raise InputError(

@@ -174,7 +174,9 @@ def _leaves(network: Any) -> Any:
     import torch
 
     # A subclass of Sequential that keeps its forward is still a chain; one that overrides it may add a shortcut.
-    if isinstance(network, torch.nn.Sequential) and type(network).forward is torch.nn.Sequential.forward:
+    # A class may say of itself, though not of its subclasses, which of torch's it is in evaluation mode.
+    kind = vars(type(network)).get("evaluates_as", type(network))
+    if isinstance(network, torch.nn.Sequential) and kind.forward is torch.nn.Sequential.forward:
         for child in network:
             yield from _leaves(child)
     else:

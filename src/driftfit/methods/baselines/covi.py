@@ -51,7 +51,6 @@ class CoVi:
 
     aligns_features: ClassVar[bool] = False
     aligns_scores: ClassVar[bool] = False
-    prepares_on_device: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for name in ("weight", "contrast_weight", "consensus_weight"):
@@ -111,7 +110,6 @@ def mix(x0: Tensor, x1: Tensor, share: Tensor) -> Tensor:
 
 def most_uncertain_ratio(pair: Pair, x0: Tensor) -> Tensor:
     """The share of ``x0`` in each mixture with the unlabelled batch at which the entropy is largest."""
-    # Formed on the device: nothing may be copied to it in a captured step.
     ratios = torch.arange(1, len(RATIOS) + 1, dtype=x0.dtype, device=x0.device) / 10
     shares = ratios.repeat_interleave(len(x0))
     many = [len(RATIOS)] + [1] * (x0.ndim - 1)

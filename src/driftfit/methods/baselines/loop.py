@@ -9,7 +9,6 @@ from driftfit.errors import InputError
 from driftfit.methods.baselines.layers import parts_at
 from driftfit.methods.baselines.pairs import Baseline, Pair
 from driftfit.methods.baselines.partners import Partners
-from driftfit.models.networks.half_convolutions import with_half_convolutions
 from driftfit.models.torch.samples import Samples, dtype_of
 from driftfit.models.torch.steps import Steps
 from driftfit.models.torch.training import Recipe, seeded
@@ -22,8 +21,7 @@ __all__ = ["Baseline", "Pair", "PairedTrainer"]
 class PairedTrainer:
     """Trains one module on pairs of batches, again and again.
 
-    Each training has a new optimiser and newly drawn networks of the baseline. On CUDA the
-    step is captured as a graph and kept between trainings, whose weights are loaded in place.
+    Each training has a new optimiser and newly drawn networks of the baseline.
 
     Parameters
     ----------
@@ -40,7 +38,7 @@ class PairedTrainer:
     seed : int
         Draws the baseline's networks; each training draws them again from its own.
     capture : bool or None
-        Whether to capture the step; None: on CUDA.
+        Whether to capture the step as a CUDA graph; None: on CUDA.
 
     Examples
     --------
@@ -75,11 +73,8 @@ class PairedTrainer:
             )
         self.n_classes = n_classes
         self.n_features = _count_features(self.encoder, sample_shape, module)
-        self.encoder = with_half_convolutions(self.encoder)
         self.extra = self._draw_networks(seed)
-        both = nn.ModuleDict({"module": module, "extra": self.extra})
-        self.steps = Steps(both, self._loss, recipe.optimiser, rho=recipe.rho, capture=capture)
-        self.device, self.capture = self.steps.device, self.steps.capture
+        self.device, self.capture = next(module.parameters()).device, capture
 
     def train(
         self,
@@ -110,8 +105,9 @@ class PairedTrainer:
             From the labelled to the unlabelled samples: each unlabelled batch meets labelled samples that the plan
             joins to its own, instead of a batch at random.
         """
-        self.steps.begin()
         self._renew_networks(derive_seed(seed, "networks"))
+        both = nn.ModuleDict({"module": self.module, "extra": self.extra})
+        steps = Steps(both, self._loss, self.recipe.optimiser, rho=self.recipe.rho, capture=self.capture)
         order0 = _Order(len(samples0), self.recipe.batch_size, derive_seed(seed, "labelled"), self.device)
         order1 = _Order(len(samples1), self.recipe.batch_size, derive_seed(seed, "unlabelled"), self.device)
         partners = None if plan is None else Partners(plan, derive_seed(seed, "partners"), self.device)
@@ -123,17 +119,8 @@ class PairedTrainer:
             for step in range(n_steps):
                 rows1 = order1.next()
                 rows0 = order0.next() if partners is None else partners.of(rows1, order1.n_passes)
-                self._step(samples0.take(rows0), labels0.index_select(0, rows0), samples1.take(rows1), done[step])
-
-    def _step(self, x0: Tensor, y0: Tensor, x1: Tensor, progress: Tensor) -> None:
-        prepared = None if self._prepares_inside else self._prepared(x0, y0, x1, progress)
-        self.steps.take(x0, y0, x1, progress, prepared)
-
-    @property
-    def _prepares_inside(self) -> bool:
-        """Whether the preparation is part of the step that is captured; a second pass at other weights has the same."""
-        on_device = getattr(self.baseline, "prepares_on_device", False)
-        return self.capture and on_device and self.recipe.rho == 0
+                batches = samples0.take(rows0), labels0.index_select(0, rows0), samples1.take(rows1), done[step]
+                steps.take(*batches, self._prepared(*batches))
 
     def _prepared(self, x0: Tensor, y0: Tensor, x1: Tensor, progress: Tensor) -> Tensor | None:
         self._set_mode(training=False)
@@ -141,8 +128,6 @@ class PairedTrainer:
             return self.baseline.prepare(self._pair(x0, y0, x1, progress, None))
 
     def _loss(self, x0: Tensor, y0: Tensor, x1: Tensor, progress: Tensor, prepared: Tensor | None) -> Tensor:
-        if self._prepares_inside:
-            prepared = self._prepared(x0, y0, x1, progress)
         # Here and not before each step: where the step is captured once, this takes no time of the others.
         self._set_mode(training=True)
         return self.baseline.loss(self._pair(x0, y0, x1, progress, prepared))

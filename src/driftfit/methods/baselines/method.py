@@ -138,12 +138,13 @@ class BaselineMethod:
         elif self.layer is None and layer == INPUT:
             layer = last_hidden_layer(student.trained)
         shape = tuple(student.trained.sample_shape)  # type: ignore[arg-type]
-        return student.trainers.get(
-            (self.baseline, layer, student.refit_recipe),
-            student.trained,
-            lambda own: PairedTrainer(
-                own, layer, self.baseline, student.refit_recipe, sample_shape=shape, n_classes=len(student.classes)
-            ),
+        return PairedTrainer(
+            deepcopy(student.trained),
+            layer,
+            self.baseline,
+            student.refit_recipe,
+            sample_shape=shape,
+            n_classes=len(student.classes),
         )
 
     def _pairs(self, student: TorchLearner, sequence: DomainSequence) -> list[tuple[Tensor, PathStep]]:

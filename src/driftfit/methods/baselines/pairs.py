@@ -100,11 +100,7 @@ class Baseline(Protocol):
         ...
 
     def prepare(self, pair: Pair) -> Tensor | None:
-        """Before each step, in evaluation mode and without gradients; of the same shape at each step.
-
-        Where it does not look at values on the host either, ``prepares_on_device = True`` lets it be captured with
-        the step.
-        """
+        """Before each step, in evaluation mode and without gradients; of the same shape at each step."""
         ...
 
     def loss(self, pair: Pair) -> Tensor:

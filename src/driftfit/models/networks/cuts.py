@@ -4,17 +4,42 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from torch import fx, nn
+import torch
+from torch import Tensor, fx, nn
 
 from driftfit.errors import InputError
-from driftfit.models.networks.biased import BiasedConv2d
-from driftfit.models.networks.chains import children
-from driftfit.models.networks.wide import WideLinear
 
-__all__ = ["INPUT", "layer_names", "split"]
+__all__ = ["INPUT", "HalfSequential", "children", "layer_names", "split"]
 
 # The name of the cut in front of everything: the encoder does nothing.
 INPUT = "input"
+
+
+class HalfSequential(nn.Sequential):
+    """A sequence that is computed in bfloat16 in training on a GPU, by torch's autocast, and as ever anywhere else."""
+
+    #: What it computes in evaluation mode.
+    evaluates_as = nn.Sequential
+
+    def forward(self, input: Tensor) -> Tensor:
+        if not (self.training and input.is_cuda):
+            plain: Tensor = super().forward(input)  # type: ignore[no-untyped-call]
+            return plain
+        # Weights are cast anew in each pass: a captured step may not read what was cached before it.
+        with torch.autocast("cuda", torch.bfloat16, cache_enabled=False):
+            output: Tensor = super().forward(input)  # type: ignore[no-untyped-call]
+        return output.to(input.dtype)
+
+
+def children(sequence: nn.Module) -> list[tuple[str, nn.Module]]:
+    """Names and layers; one that occurs twice is there twice, unlike in ``named_children``.
+
+    >>> relu = nn.ReLU()
+    >>> [name for name, _ in children(nn.Sequential(relu, nn.Linear(2, 2), relu))]
+    ['0', '1', '2']
+    """
+    everything = sequence.named_modules(remove_duplicate=False)
+    return [(name, child) for name, child in everything if name and "." not in name]
 
 
 def layer_names(module: nn.Module) -> list[str]:
@@ -40,7 +65,6 @@ def split(module: nn.Module, layer: str = INPUT) -> tuple[nn.Module, nn.Module]:
 
     Examples
     --------
-    >>> import torch
     >>> net = nn.Sequential(OrderedDict(a=nn.Linear(2, 3), b=nn.ReLU(), c=nn.Linear(3, 2)))
     >>> encoder, head = split(net, "b")
     >>> x = torch.ones(1, 2)
@@ -62,7 +86,7 @@ def _split_sequence(module: nn.Sequential, layer: str) -> tuple[nn.Module, nn.Mo
     place = next(i for i, (name, _) in enumerate(layers) if name == first)
     front, back = layers[:place], layers[place + 1 :]
     before, after = (layers[place][1], nn.Identity()) if not rest else split(layers[place][1], rest)
-    encoder = nn.Sequential(OrderedDict([*front, (first, before)]))
+    encoder = type(module)(OrderedDict([*front, (first, before)]))
     if rest:
         back = [(first, after), *back]
     return encoder, nn.Sequential(OrderedDict(back))
@@ -92,15 +116,14 @@ def _pruned(module: nn.Module, graph: fx.Graph) -> fx.GraphModule:
 
 
 class _LeafTracer(fx.Tracer):
-    """Keeps the layer of the cut whole, and layers whose forward pass looks at its input."""
+    """Keeps the layer of the cut whole."""
 
     def __init__(self, layer: str) -> None:
         super().__init__()
         self.layer = layer
 
     def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
-        whole = module_qualified_name == self.layer or isinstance(m, BiasedConv2d | WideLinear)
-        return whole or super().is_leaf_module(m, module_qualified_name)
+        return module_qualified_name == self.layer or super().is_leaf_module(m, module_qualified_name)
 
 
 def _call(graph: fx.Graph, layer: str) -> fx.Node:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import nn
 
@@ -16,12 +17,13 @@ from driftfit.errors import InputError, one_line
 from driftfit.files import write_bytes, write_text
 from driftfit.models.networks import build, describe
 from driftfit.models.torch.classifier import TorchClassifier
-from driftfit.models.torch.samples import dtype_of
+from driftfit.models.torch.samples import dtype_of, pick_device
 from driftfit.models.torch.training import Adam, EarlyStopping
 
 __all__ = ["load_classifier", "save_classifier"]
 
 _FORMAT = 1
+_PLAIN_PARAMETERS = ("encoder", "epochs", "refit_epochs", "batch_size", "rho")
 # Of one sample, behind any layer.
 _MOST_VALUES = 1 << 27
 
@@ -119,8 +121,6 @@ def _built(
 
 def _check_size(about: dict[str, Any], tensors: dict[str, Any], json_path: Path) -> None:
     """A description may not ask for more than the weights beside it hold: a few digits could fill the memory."""
-    import torch
-
     # Without storage: shapes alone.
     with torch.device("meta"):
         twin = build(about["network"]).eval()
@@ -151,8 +151,6 @@ def _try_out(classifier: TorchClassifier, shape: list[int] | None) -> None:
 
 
 def _fitted(classifier: TorchClassifier, module: nn.Module, classes: NDArray[Any], n: int | None) -> TorchClassifier:
-    from driftfit.models.torch.samples import pick_device
-
     fitted = classifier.with_module(module.to(pick_device(classifier.device)).eval(), classes)
     if n is not None:
         fitted.n_features_in_ = n
@@ -173,7 +171,7 @@ def _plain_classes(classes: NDArray[Any]) -> dict[str, Any]:
 
 
 def _parameters(classifier: TorchClassifier) -> dict[str, Any]:
-    kept = {key: getattr(classifier, key) for key in ("encoder", "epochs", "refit_epochs", "batch_size", "rho")}
+    kept = {key: getattr(classifier, key) for key in _PLAIN_PARAMETERS}
     kept["random_state"] = classifier.random_state if isinstance(classifier.random_state, int) else None
     # An optimiser of the user's own is code; it is not needed to predict.
     kept["optimiser"] = asdict(classifier.optimiser) if isinstance(classifier.optimiser, Adam) else None

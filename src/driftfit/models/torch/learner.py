@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -15,10 +15,8 @@ from torch import Tensor, nn
 
 from driftfit.errors import InputError
 from driftfit.models.networks import INPUT, split
-from driftfit.models.torch.lessons import Lesson
-from driftfit.models.torch.pool import TrainerPool
-from driftfit.models.torch.samples import Stored, as_rows, as_tensor, dtype_of, encode, logits
-from driftfit.models.torch.training import Recipe, seeded
+from driftfit.models.torch.samples import Stored, as_rows, as_tensor, dtype_of, encode, formed, logits
+from driftfit.models.torch.training import Recipe, Trainer, seeded
 from driftfit.seeds import derive_seed
 
 __all__ = ["TorchLearner", "joined", "split_for_features"]
@@ -47,8 +45,6 @@ class TorchLearner:
         How often the module was refitted; gives each training its own random stream.
     new_head : TorchLearner or None
         A head that stands in for the module's own behind the encoder.
-    trainers : TrainerPool
-        Shared with every learner that descends from this one.
     """
 
     build: Any
@@ -62,7 +58,6 @@ class TorchLearner:
     module: nn.Module | None = None
     step: int = 0
     new_head: TorchLearner | None = None
-    trainers: TrainerPool = field(default_factory=TrainerPool, repr=False)
 
     takes_weights = True
 
@@ -106,7 +101,7 @@ class TorchLearner:
 
     def place(self, samples: Any) -> Any:
         """On the device, and formed where they lie on a geodesic and there is room for them."""
-        rows = self.trainers.placed(as_rows(samples, self.device, dtype_of(self.trained)))
+        rows = formed(as_rows(samples, self.device, dtype_of(self.trained)))
         return rows.values if isinstance(rows, Stored) else rows
 
     def encode(self, samples: Any) -> Tensor:
@@ -138,15 +133,16 @@ class TorchLearner:
     def _trained_copy(
         self, module: nn.Module, recipe: Recipe, purpose: str, samples: Any, labels: Any, weights: Any
     ) -> nn.Module:
-        """A copy of the module, trained on; what is captured for one training serves the next of its kind."""
-        rows = self.trainers.placed(as_rows(samples, self.device, dtype_of(module)))
+        """A copy of the module, trained on."""
+        rows = formed(as_rows(samples, self.device, dtype_of(module)))
         codes = torch.as_tensor(np.ascontiguousarray(labels), device=self.device)
         codes = codes.to(dtype_of(module) if codes.ndim == 2 else torch.int64)
         shares = None if weights is None else torch.as_tensor(weights, dtype=dtype_of(module), device=self.device)
         seed = derive_seed(self.seed, "fit") if purpose == "fit" else derive_seed(self.seed, "refit", self.step)
         everything = torch.arange(len(rows), device=self.device)
-        lesson = Lesson(rows, everything, codes, shares, seed, recipe.epochs)
-        return self.trainers.trained(module, recipe, lesson, len(self.classes))
+        trainer = Trainer(deepcopy(module), recipe, n_classes=len(self.classes))
+        trainer.train(rows, everything, codes, shares, seed=seed)
+        return trainer.module
 
     def _is_all_head(self) -> bool:
         """Whether nothing is in front of the head, not even a flattening of images."""

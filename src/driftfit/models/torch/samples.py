@@ -12,7 +12,6 @@ from torch import Tensor, nn
 
 from driftfit.domains import Interpolated
 from driftfit.errors import InputError
-from driftfit.models.torch.stacks import plain_layers
 
 __all__ = ["Samples", "Stored", "as_rows", "as_tensor", "dtype_of", "encode", "formed", "logits", "pick_device"]
 
@@ -22,6 +21,7 @@ _FORMED_BYTES = 2**32
 _FORWARD_VALUES = 2**27
 # Rows of both ends that are read for each one between them rather than to form it, which takes several copies.
 _ENDS_PER_ROW = 3
+_PERCEPTRON = (nn.Linear, nn.ReLU, nn.Dropout, nn.BatchNorm1d)
 
 
 class Samples(Protocol):
@@ -129,10 +129,31 @@ def logits(module: nn.Module, samples: Samples) -> Tensor:
     module.eval()
     if isinstance(samples, Interpolated) and samples.x0.ndim == 2:
         few = len(samples.x0) + len(samples.x1) <= _ENDS_PER_ROW * len(samples)
-        layers = plain_layers(module) if few else None
+        layers = _vector_layers(module) if few else None
         if layers is not None:
-            return _mixed_logits([layer for _, layer in layers], samples)
+            return _mixed_logits(layers, samples)
     return torch.cat([module(part) for part in _parts(samples)])
+
+
+def _vector_layers(module: nn.Module) -> list[nn.Module] | None:
+    """The layers of a perceptron from its first product on, in order; None for any other network."""
+    if any(vars(own)[kind] for own in module.modules() for kind in ("_forward_hooks", "_forward_pre_hooks")):
+        return None  # hooks may do anything
+    layers = _sequence(module)
+    start = next((place for place, layer in enumerate(layers) if type(layer) is nn.Linear), None)
+    if start is None or not all(type(layer) in _PERCEPTRON for layer in layers[start:]):
+        return None
+    # What only gives samples the shape of vectors is left out.
+    shaping = [layer for layer in layers[:start] if type(layer) is not nn.Identity]
+    if shaping and type(shaping[0]) is nn.Unflatten:
+        shaping = shaping[1:] or [nn.Identity()]
+    flat = all(type(layer) is nn.Flatten and (layer.start_dim, layer.end_dim) == (1, -1) for layer in shaping)
+    return layers[start:] if flat else None
+
+
+def _sequence(module: nn.Module) -> list[nn.Module]:
+    """The layers of nested sequences; anything else is a layer of its own."""
+    return [layer for child in module for layer in _sequence(child)] if type(module) is nn.Sequential else [module]
 
 
 def _mixed_logits(layers: list[nn.Module], samples: Interpolated) -> Tensor:
