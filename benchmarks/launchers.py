@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from driftfit.lab import Store
-from driftfit.lab.launching import launch
+from driftfit.lab.launch import launch
 from driftfit.lab.toy_cells import ToyCell, ToyWork, toy_grid
 from driftfit.parallel import Engine, Processes, Ray, Serial
 

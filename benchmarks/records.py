@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from driftfit.files import write_json
-from driftfit.lab.launch import provenance_of
+from driftfit.lab.paper import provenance_of
 
 
 def about(seeds: Iterable[int]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import torch
 from driftfit.datasets import color_mnist, portraits, rotated_mnist
 from driftfit.datasets.common import distinct_rows
 from driftfit.lab import Options, make_table
-from driftfit.lab.bench import Bench
+from driftfit.lab.experiment import Experiment
 from driftfit.lab.presets import FRONTIER
 from driftfit.lab.statistics import summarise
 
@@ -19,8 +19,8 @@ def frontier_cells(table, given, n_samples, seeds=1):
     return [cell for cell in cells if cell.table == table]
 
 
-def bench_of(cell):
-    return Bench(cell.table, cell.preset, cell.seed, torch.device("cpu"), cell.n_samples, study=FRONTIER)
+def experiment_of(cell):
+    return Experiment(cell.table, cell.preset, cell.seed, torch.device("cpu"), cell.n_samples, study=FRONTIER)
 
 
 @pytest.mark.parametrize("load", [rotated_mnist, color_mnist])
@@ -46,8 +46,8 @@ def test_a_quarter_of_the_target_s_portraits_is_held_out(data):
 
 def test_every_candidate_is_measured_and_the_choice_is_one_of_them(data):
     cells = frontier_cells("covtype", [0, 1], 120)
-    bench = bench_of(cells[0])
-    results = {cell: bench.run(cell) for cell in cells}
+    experiment = experiment_of(cells[0])
+    results = {cell: experiment.run(cell) for cell in cells}
     for result in results.values():
         ran = {key.removeprefix("transductive_") for key in result if key.startswith("transductive_")}
         assert ran | set(result["failed"]) >= CANDIDATES | {"chosen", "supervised"}
@@ -65,7 +65,7 @@ def test_every_candidate_is_measured_and_the_choice_is_one_of_them(data):
 
 def test_labels_behind_the_source_change_no_choice_and_no_score(data):
     (cell,) = frontier_cells("covtype", [0], 120)
-    plain, shuffled = bench_of(cell), bench_of(cell)
+    plain, shuffled = experiment_of(cell), experiment_of(cell)
     shuffled.sequence(0)
     target = shuffled.sequence(0).target.name
     shuffled._labels[target] = np.random.default_rng(0).permutation(shuffled._labels[target])

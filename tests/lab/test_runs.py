@@ -14,12 +14,11 @@ from sklearn.metrics import pairwise_distances
 
 from driftfit.errors import SolverError
 from driftfit.lab import Cell, Launch, Options, Store, make_table, run_cells, run_tables, settings
-from driftfit.lab.bench import Bench
 from driftfit.lab.configurations import ALIGNED, COVI_PARTS, WITH_GIVEN, estimator_of
-from driftfit.lab.launch import CellWork
-from driftfit.lab.launching import launch
+from driftfit.lab.experiment import Experiment
+from driftfit.lab.launch import failed_cells, launch
 from driftfit.lab.layouts import LAYERS, ONE_OFF
-from driftfit.lab.run_log import failed_cells
+from driftfit.lab.paper import CellWork
 from driftfit.parallel import Processes, Ray, Serial
 
 CPU = torch.device("cpu")
@@ -95,10 +94,10 @@ def test_every_engine_gives_the_same_cells(data, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("table", ["rotated-mnist", "color-mnist", "portraits", "covtype"])
 def test_every_table_runs_at_the_paper_preset(data, table):
-    bench = Bench(table, "paper", 0, CPU, 24)
-    result = bench.run(Cell(table, "paper", 0, 1, "goat", 1))
+    experiment = Experiment(table, "paper", 0, CPU, 24)
+    result = experiment.run(Cell(table, "paper", 0, 1, "goat", 1))
     assert 0 <= result["transductive_last"] <= 100
-    assert bench.settings == settings(table, "paper")
+    assert experiment.settings == settings(table, "paper")
 
 
 @pytest.mark.slow
@@ -143,18 +142,18 @@ METHODS = [
 ]
 
 
-def fitted_estimator(bench, cell):
+def fitted_estimator(experiment, cell):
     """The public classifier of a cell, fitted by a user who has the data as arrays."""
-    sequence = bench._load(cell.n_given, "adapt")
+    sequence = experiment._load(cell.n_given, "adapt")
     X, y, domain = sequence.as_samples()
-    return estimator_of(cell, bench.settings).fit(X, y, sample_domain=domain), sequence.target
+    return estimator_of(cell, experiment.settings).fit(X, y, sample_domain=domain), sequence.target
 
 
-def assert_same_predictions(bench, cell):
+def assert_same_predictions(experiment, cell):
     """The model that the cell measures and the public classifier agree bit for bit."""
-    clf, target = fitted_estimator(bench, cell)
-    learner, method = bench.start(cell)
-    adapted = bench.adapt(cell, learner, method)
+    clf, target = fitted_estimator(experiment, cell)
+    learner, method = experiment.start(cell)
+    adapted = experiment.adapt(cell, learner, method)
     if cell.method == "label-transport":
         assert np.array_equal(adapted.carried, clf.adaptation_.carried)
     assert np.array_equal(adapted.learner.estimator.predict_proba(target.samples), clf.predict_proba(target.samples))
@@ -167,53 +166,55 @@ def assert_same_predictions(bench, cell):
 
 @pytest.mark.parametrize(("method", "n_generated", "variant"), METHODS)
 def test_every_cell_is_the_public_classifier_on_a_table(data, method, n_generated, variant):
-    bench = Bench("covtype", "reference", 0, CPU, 500)
+    experiment = Experiment("covtype", "reference", 0, CPU, 500)
     cell = Cell("covtype", "reference", 0, 1, method, n_generated, variant=variant)
-    accuracy = assert_same_predictions(bench, cell)
+    accuracy = assert_same_predictions(experiment, cell)
     if method != "label-transport":
-        assert bench.run(cell)["transductive_last"] == accuracy
+        assert experiment.run(cell)["transductive_last"] == accuracy
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("preset", "n_samples"), [("reference", 500), ("paper", 24)])
 def test_goat_on_images_is_the_public_classifier(data, preset, n_samples):
     """At the paper's preset the encoder is trained along the domains first."""
-    bench = Bench("rotated-mnist", preset, 0, CPU, n_samples)
+    experiment = Experiment("rotated-mnist", preset, 0, CPU, n_samples)
     cell = Cell("rotated-mnist", preset, 0, 0, "goat", 1)
     # What the table prints is read off the head, on features that are at hand.
-    assert bench.run(cell)["transductive_last"] == pytest.approx(assert_same_predictions(bench, cell), abs=0.21)
+    assert experiment.run(cell)["transductive_last"] == pytest.approx(
+        assert_same_predictions(experiment, cell), abs=0.21
+    )
 
 
 def test_what_cells_share_changes_none_of_them(data):
     cells = [Cell("covtype", "reference", 0, 1, "goat", k) for k in (1, 2)]
-    shared = Bench("covtype", "reference", 0, CPU, 120)
-    alone = [Bench("covtype", "reference", 0, CPU, 120).run(cell) for cell in cells]
+    shared = Experiment("covtype", "reference", 0, CPU, 120)
+    alone = [Experiment("covtype", "reference", 0, CPU, 120).run(cell) for cell in cells]
     assert [shared.run(cell) for cell in cells] == alone
     assert [shared.run(cell) for cell in reversed(cells)] == alone[::-1]
 
 
 def test_baselines_start_from_the_source_model_and_leave_it_alone(data):
-    bench = Bench("covtype", "reference", 0, CPU, 50)
+    experiment = Experiment("covtype", "reference", 0, CPU, 50)
     cells = [
         Cell("covtype", "reference", 0, 2, method, variant=variant)
         for method in ("dann", "deep-coral", "deep-jdot")
         for variant in ("", WITH_GIVEN)
     ]
-    source, _ = bench.start(cells[0])
+    source, _ = experiment.start(cells[0])
     before = {name: value.clone() for name, value in source.trained.state_dict().items()}
     results = []
     for cell in cells:
-        results.append(bench.run(cell))
-        assert results[-1] == bench.run(cell)
-        assert bench.start(cell)[0] is source
+        results.append(experiment.run(cell))
+        assert results[-1] == experiment.run(cell)
+        assert experiment.start(cell)[0] is source
     assert all(torch.equal(value, before[name]) for name, value in source.trained.state_dict().items())
     assert len({result["transductive_before"] for result in results}) == 1
     n_samples = [result["steps"][-1]["n_samples"] for result in results]
     assert n_samples == [50, 150] * 3
     # As many samples as gradual self-training sees over two given domains and the target.
-    epochs = [bench.start(cell)[1].epochs for cell in cells]
+    epochs = [experiment.start(cell)[1].epochs for cell in cells]
     seen = {count * size for count, size in zip(epochs, n_samples, strict=True)}
-    assert seen == {bench.settings.self_training_epochs * 3 * 50}
+    assert seen == {experiment.settings.self_training_epochs * 3 * 50}
 
 
 def test_no_method_depends_on_labels_behind_the_source(data):
@@ -221,13 +222,13 @@ def test_no_method_depends_on_labels_behind_the_source(data):
     cells.append(Cell("covtype", "reference", 0, 1, "goat", 1))
     scores = []
     for turned in (False, True):
-        bench = Bench("covtype", "reference", 0, CPU, 120)
-        names = [domain.name for domain in bench.sequence(1)]
-        assert all(domain.labels is None for domain in bench.sequence(1)[1:])
+        experiment = Experiment("covtype", "reference", 0, CPU, 120)
+        names = [domain.name for domain in experiment.sequence(1)]
+        assert all(domain.labels is None for domain in experiment.sequence(1)[1:])
         if turned:
             for name in names[1:]:
-                bench._labels[name] = 1 - bench._labels[name]
-        accuracies = [bench.run(cell)["transductive_last"] for cell in cells]
+                experiment._labels[name] = 1 - experiment._labels[name]
+        accuracies = [experiment.run(cell)["transductive_last"] for cell in cells]
         scores.append([100 - accuracy if turned else accuracy for accuracy in accuracies])
     # With every label turned around the models, and so their right answers, are the same.
     assert scores[0] == pytest.approx(scores[1])
@@ -237,36 +238,36 @@ def test_the_control_of_the_baselines_never_sees_the_target(data):
     cell = Cell("covtype", "reference", 0, 1, "source-longer")
     found = []
     for change in (0.0, 5.0):
-        bench = Bench("covtype", "reference", 0, CPU, 120)
-        target = bench.sequence(1).target
+        experiment = Experiment("covtype", "reference", 0, CPU, 120)
+        target = experiment.sequence(1).target
         unmoved = target.samples.clone()
         target.samples.add_(change)
-        learner, method = bench.start(cell)
-        found.append(bench.adapt(cell, learner, method).learner.logits(unmoved))
+        learner, method = experiment.start(cell)
+        found.append(experiment.adapt(cell, learner, method).learner.logits(unmoved))
     assert np.array_equal(*found)
 
 
 def test_covi_visits_neighbour_after_neighbour(data):
-    bench = Bench("covtype", "reference", 0, CPU, 150)
-    steps = bench.run(Cell("covtype", "reference", 0, 2, "covi"))["steps"]
-    assert [step.get("n_samples") for step in steps] == [None, *(len(domain) for domain in bench.sequence(2)[1:])]
+    experiment = Experiment("covtype", "reference", 0, CPU, 150)
+    steps = experiment.run(Cell("covtype", "reference", 0, 2, "covi"))["steps"]
+    assert [step.get("n_samples") for step in steps] == [None, *(len(domain) for domain in experiment.sequence(2)[1:])]
 
 
 def test_the_choice_of_domains_lies_between_best_and_worst_and_is_one_of_the_runs(data):
-    bench = Bench("covtype", "reference", 0, CPU, 150)
+    experiment = Experiment("covtype", "reference", 0, CPU, 150)
     cell = Cell("covtype", "reference", 0, 1, "goat-auto")
-    found = bench.run(cell)
+    found = experiment.run(cell)
     alone = Cell("covtype", "reference", 0, 1, "goat", 2)
-    assert found["accuracies"]["2"] == Bench("covtype", "reference", 0, CPU, 150).run(alone)["transductive_last"]
+    assert found["accuracies"]["2"] == Experiment("covtype", "reference", 0, CPU, 150).run(alone)["transductive_last"]
     assert found["accuracies"][str(found["chosen"])] == found["transductive_last"]
     assert found["scores"][str(found["chosen"])] == max(found["scores"].values())
     assert found["transductive_worst"] <= found["transductive_last"] <= found["transductive_best"]
 
 
 def test_nearest_neighbours(data):
-    bench = Bench("covtype", "reference", 0, CPU, 150)
-    found = bench.run(Cell("covtype", "reference", 0, 0, "nearest-neighbour"))
-    source, target = bench._load(0, "adapt")
+    experiment = Experiment("covtype", "reference", 0, CPU, 150)
+    found = experiment.run(Cell("covtype", "reference", 0, 0, "nearest-neighbour"))
+    source, target = experiment._load(0, "adapt")
     nearest = pairwise_distances(target.samples.astype(float), source.samples.astype(float)).argmin(axis=1)
     assert found["transductive_last"] == pytest.approx(100 * np.mean(source.labels[nearest] == target.labels), abs=1.0)
     assert found["heldout_last"] is not None
@@ -274,16 +275,16 @@ def test_nearest_neighbours(data):
 
 @pytest.mark.slow
 def test_ablations_use_the_plan_and_the_layer_they_name(data):
-    bench = Bench("rotated-mnist", "reference", 0, CPU, 40, study="plans")
-    oracle = bench.run(Cell("rotated-mnist", "reference", 0, 0, "goat", 1, study="plans", variant="oracle"))
-    uniform = bench.run(Cell("rotated-mnist", "reference", 0, 0, "goat", 1, study="plans", variant="uniform"))
-    optimal = bench.run(Cell("rotated-mnist", "reference", 0, 0, "goat", 1, study="plans", variant="optimal"))
+    experiment = Experiment("rotated-mnist", "reference", 0, CPU, 40, study="plans")
+    oracle = experiment.run(Cell("rotated-mnist", "reference", 0, 0, "goat", 1, study="plans", variant="oracle"))
+    uniform = experiment.run(Cell("rotated-mnist", "reference", 0, 0, "goat", 1, study="plans", variant="uniform"))
+    optimal = experiment.run(Cell("rotated-mnist", "reference", 0, 0, "goat", 1, study="plans", variant="optimal"))
     # The true pairing never joins two classes; random pairs mostly do.
     assert oracle["same_class_mass"] == pytest.approx(100.0)
     assert uniform["same_class_mass"] < optimal["same_class_mass"] < 100.0
     assert oracle["plan_entries"] == uniform["plan_entries"] == optimal["plan_entries"] == 40
     assert "plan_gap" not in oracle
-    layers = Bench("rotated-mnist", "reference", 0, CPU, 40, study="encoders")
+    layers = Experiment("rotated-mnist", "reference", 0, CPU, 40, study="encoders")
     cells = {
         layer: Cell("rotated-mnist", "reference", 0, 0, "goat", 1, study="encoders", variant=layer) for layer in LAYERS
     }
@@ -296,7 +297,7 @@ def test_ablations_use_the_plan_and_the_layer_they_name(data):
 
 @pytest.mark.parametrize("preset", ["reference", "paper"])
 def test_plans_are_optimal_and_thin(data, preset):
-    found = Bench("covtype", preset, 0, CPU, 80).run(Cell("covtype", preset, 0, 0, "goat", 1))
+    found = Experiment("covtype", preset, 0, CPU, 80).run(Cell("covtype", preset, 0, 0, "goat", 1))
     assert found["plan_entries"] <= 80 + 80
     assert found["plan_gap"] < 1e-9
     assert "lost_mass" not in found
@@ -308,10 +309,10 @@ def test_every_baseline_of_the_tables_has_a_configuration():
 
 @pytest.mark.parametrize(("jobs", "remedy"), [(1, "--samples"), (4, "fewer than 4 --jobs")])
 def test_a_full_device_is_named_with_a_remedy(data, tmp_path, monkeypatch, jobs, remedy):
-    def full(bench, cell):
+    def full(experiment, cell):
         raise torch.OutOfMemoryError
 
-    monkeypatch.setattr(Bench, "run", full)
+    monkeypatch.setattr(Experiment, "run", full)
     cells = table_cells("covtype", given=[0], generated=[0], n_samples=60)
     work, store = CellWork("cpu", jobs), Store(tmp_path / "s.sqlite")
     finished = launch(cells, work, store)
@@ -326,8 +327,8 @@ def test_the_command_that_starts_workers_does_not_load_torch(tmp_path):
     """It takes seconds; a worker loads it itself. Where it is missing, the command says so at once."""
     code = f"""
 import sys
-from driftfit.lab import Launch, Options, run, run_tables
-run.run_cells = lambda cells, store, **more: print("torch" in sys.modules) or sys.exit()
+from driftfit.lab import Launch, Options, paper, run_tables
+paper.run_cells = lambda cells, store, **more: print("torch" in sys.modules) or sys.exit()
 run_tables(["covtype"], Options(given=[0]), launch=Launch(store={str(tmp_path / "s.sqlite")!r}))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
@@ -335,14 +336,14 @@ run_tables(["covtype"], Options(given=[0]), launch=Launch(store={str(tmp_path / 
 
 
 def test_a_cell_that_fails_does_not_hold_up_the_others(data, tmp_path, monkeypatch):
-    run = Bench.run
+    run = Experiment.run
 
-    def sometimes(bench, cell):
+    def sometimes(experiment, cell):
         if cell.method == "frozen-gst":
             raise ValueError("broken")
-        return run(bench, cell)
+        return run(experiment, cell)
 
-    monkeypatch.setattr(Bench, "run", sometimes)
+    monkeypatch.setattr(Experiment, "run", sometimes)
     cells = table_cells("covtype", given=[0], generated=[0, 1], n_samples=60)
     finished = launch(cells, CellWork("cpu"), Store(tmp_path / "s.sqlite"))
     assert [cell.method for cell in finished.failures] == ["frozen-gst"]

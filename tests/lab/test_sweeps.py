@@ -9,11 +9,10 @@ import pytest
 from driftfit.cli import run_command
 from driftfit.errors import InputError
 from driftfit.lab import Store
-from driftfit.lab.run_log import failed_cells
-from driftfit.lab.sweep_cells import SweepCell
-from driftfit.lab.sweep_file import read_sweep
-from driftfit.lab.sweep_tables import as_markdown, summarise_sweep
-from driftfit.lab.sweeping import run_sweep
+from driftfit.lab.launch import failed_cells
+from driftfit.lab.output import sweep_as_markdown
+from driftfit.lab.statistics import summarise_sweep
+from driftfit.lab.sweep import SweepCell, read_sweep, run_sweep
 from driftfit.methods import GOAT
 from driftfit.parallel import Processes
 
@@ -124,7 +123,7 @@ def test_target_labels_change_no_score_and_no_choice(table):
     assert [row.score for row in blind.rows] == [row.score for row in plain[0].rows]
     assert blind.taken == plain[0].taken
     assert blind.with_labels == (None, None)
-    assert "The target has no labels, so nothing is measured." in as_markdown(blind)
+    assert "The target has no labels, so nothing is measured." in sweep_as_markdown(blind)
 
 
 def test_failed_cells_stay_and_are_shown(table, monkeypatch, capsys):

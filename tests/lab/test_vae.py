@@ -10,7 +10,7 @@ import torch
 
 from driftfit.datasets import rotated_mnist
 from driftfit.errors import InputError
-from driftfit.lab import vae_measures, vae_paths
+from driftfit.lab import vae as digits
 from driftfit.lab.vae import VAESettings, run_vae
 from driftfit.models.networks import ConvVAE
 from driftfit.transport import Plan
@@ -61,14 +61,14 @@ def test_numbers_obey_what_is_known_of_them(finished):
         assert 0 <= row["classifier_accuracy"] <= 100 + 1e-9
         # Ten classes: the largest probability is at least a tenth.
         assert 10 - 1e-6 <= row["classifier_confidence"] <= 100 + 1e-9
-    real, pixels = rows_of(result, vae_paths.REAL), rows_of(result, vae_paths.INPUT_TRUE)
+    real, pixels = rows_of(result, digits.REAL), rows_of(result, digits.INPUT_TRUE)
     assert [row["own"] for row in real.values()] == [0.0, 0.0, 0.0]
     # Pixels with true pairs begin and end with the real images and leave them between.
     for end in (0.0, 1.0):
         assert all(pixels[end][key] == real[end][key] for key in MEASURES)
     assert pixels[0.5]["own"] > 1
     plans = {plan["plan"]: plan for plan in result["runs"][0]["plans"]}
-    assert set(plans) == {vae_paths.INPUT_OT, vae_paths.LATENT_OT}
+    assert set(plans) == {digits.INPUT_OT, digits.LATENT_OT}
     for plan in plans.values():
         assert 0 <= plan["same_image_percent"] <= plan["same_class_percent"] <= 100 + 1e-9
         assert plan["gap"] < 1e-6
@@ -90,19 +90,19 @@ def test_paths_begin_and_end_with_the_ends():
     ends = [torch.rand(4, 1, 8, 8), torch.rand(4, 1, 8, 8)]
     cols = np.array([2, 0, 3, 1])
     plan = Plan(np.arange(4), cols, np.full(4, 0.25), (4, 4))
-    path = vae_paths._path(plan, ends, [0.0, 0.25, 1.0])
+    path = digits._path(plan, ends, [0.0, 0.25, 1.0])
     assert torch.equal(path.images[0], ends[0])
     assert torch.allclose(path.images[1], 0.75 * ends[0] + 0.25 * ends[1][cols])
     assert torch.equal(path.images[2], ends[1][cols])
     vae = ConvVAE(8, latent=3, hidden=8, width=2)
     latents = [vae.latents(x) for x in ends]
-    decoded = vae_paths._path(plan, latents, [0.0, 1.0], vae)
+    decoded = digits._path(plan, latents, [0.0, 1.0], vae)
     assert torch.equal(decoded.images[0], vae.images(latents[0]))
     assert torch.equal(decoded.images[1], vae.images(latents[1][cols]))
 
 
 def test_true_pairs_are_the_same_digits_at_every_angle(data):
-    loaded = vae_paths.load_digits("reference", 0, 50, [0.0, 0.5, 1.0], torch.device("cpu"))
+    loaded = digits.load_digits("reference", 0, 50, [0.0, 0.5, 1.0], torch.device("cpu"))
     source, target = rotated_mnist(0, n_samples=50)
     assert np.array_equal(loaded.own[0].numpy(), source.samples)
     assert np.array_equal(loaded.own[2].numpy(), target.samples)
@@ -111,7 +111,7 @@ def test_true_pairs_are_the_same_digits_at_every_angle(data):
     for mine, other in zip(loaded.own, loaded.heldout, strict=True):
         assert torch.cdist(mine.flatten(1), other.flatten(1)).min() > 0
     n = len(loaded.own[0])
-    pairs = vae_measures.plan_numbers(vae_paths.true_pairs(n), loaded.labels)
+    pairs = digits.plan_numbers(digits.true_pairs(n), loaded.labels)
     assert pairs["gap"] is None
     assert pairs["same_class_percent"] == pytest.approx(100)
     assert pairs["same_image_percent"] == pytest.approx(100)
@@ -120,7 +120,7 @@ def test_true_pairs_are_the_same_digits_at_every_angle(data):
 def test_nearest_is_the_plain_minimum():
     torch.manual_seed(0)
     images, references = torch.rand(7, 1, 4, 4), [torch.rand(5, 1, 4, 4), torch.rand(6, 1, 4, 4)]
-    found = vae_measures._nearest(images, references)
+    found = digits._nearest(images, references)
     for column, real in enumerate(references):
         for row, image in enumerate(images):
             assert found[row, column] == pytest.approx(min(float((image - x).norm()) for x in real), abs=1e-5)

@@ -18,8 +18,7 @@ import numpy as np
 
 from driftfit import cli
 from driftfit.lab import Store
-from driftfit.lab.interrupts import interruptible
-from driftfit.lab.launch import launch
+from driftfit.lab.launch import interruptible, launch
 from driftfit.lab.toy_cells import ToyCell, ToyWork, toy_grid
 from driftfit.parallel import Ray, engine_from_word
 

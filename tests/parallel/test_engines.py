@@ -12,8 +12,7 @@ import pytest
 from driftfit import parallel
 from driftfit.errors import InputError, SolverError
 from driftfit.lab import Store
-from driftfit.lab.launch import launch
-from driftfit.lab.run_log import failed_cells, run_states
+from driftfit.lab.launch import failed_cells, launch, run_states
 from driftfit.lab.store import new_owner
 from driftfit.lab.toy_cells import ToyWork, toy_grid
 from driftfit.methods import Transport, Workspace

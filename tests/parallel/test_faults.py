@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from driftfit.lab import Store
-from driftfit.lab.launch import launch
-from driftfit.lab.run_log import failed_cells, run_states
+from driftfit.lab.launch import failed_cells, launch, run_states
 from driftfit.lab.toy_cells import ToyWork, toy_grid
 
 pytestmark = [

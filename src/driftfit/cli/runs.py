@@ -15,7 +15,7 @@ from driftfit.cli.text import printable, text_table
 from driftfit.errors import InputError
 
 if TYPE_CHECKING:
-    from driftfit.lab.run_log import FailedCell, RunState
+    from driftfit.lab.launch import FailedCell, RunState
     from driftfit.lab.store import Store
 
 __all__ = ["HELP", "declare", "run"]
@@ -40,7 +40,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace, fail: Fail) -> int:
     """Look and print."""
-    from driftfit.lab.run_log import failed_cells, run_states
+    from driftfit.lab.launch import failed_cells, run_states
     from driftfit.lab.store import Store
 
     if not chosen.store.is_file():
@@ -59,7 +59,7 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
 
 def _watch(store: Store) -> None:
     """A live view on a terminal, a line for each change elsewhere."""
-    from driftfit.lab.run_log import failed_cells, run_states
+    from driftfit.lab.launch import failed_cells, run_states
 
     def look() -> tuple[str, bool]:
         states = run_states(store)

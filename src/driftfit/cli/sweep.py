@@ -32,17 +32,16 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace, fail: Fail) -> int:
     """Run what is missing, print and write."""
     need_tables("sweep", "yaml")
+    from driftfit.lab.output import sweep_as_markdown
     from driftfit.lab.store import Store
-    from driftfit.lab.sweep_file import read_sweep
-    from driftfit.lab.sweep_tables import as_markdown
-    from driftfit.lab.sweeping import run_sweep
+    from driftfit.lab.sweep import read_sweep, run_sweep
 
     sweep = read_sweep(chosen.file)
     store = Store(chosen.store)
     command = shlex.join(chosen.arguments)
     tables = run_sweep(sweep, store, engine_of(chosen, on_cpu=True), output=chosen.output, command=command)
     for table in tables:
-        print("\n".join(printable(line) for line in as_markdown(table).splitlines()))
+        print("\n".join(printable(line) for line in sweep_as_markdown(table).splitlines()))
         print()
     n_failed = sum(len(table.failed) for table in tables)
     if n_failed:

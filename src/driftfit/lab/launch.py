@@ -1,203 +1,378 @@
-"""Cells of the paper as a workload: groups that share data, source model, encodings and plans."""
+"""Run the cells that a store lacks on any engine; records come back here, to the one writer of the store.
+
+Whoever launches claims cells in the store first. So several commands on one store share the work by looking at it and
+nothing else; the claims of one that died are free for the others. Beside the records stands who started what, how far
+it is and how it ended: written by the run, and read by anybody.
+"""
 
 from __future__ import annotations
 
-import gc
-import platform
-import re
+import json
+import logging
+import signal
+import sqlite3
 import sys
+import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass, field
 from typing import Any
 
-from driftfit import __version__
 from driftfit.errors import InputError, SolverError
-from driftfit.lab.cells import Cell
-from driftfit.lab.launching import OnCell, Record, launch
-from driftfit.lab.store import Store
-from driftfit.parallel import Engine, engine_from_word
+from driftfit.lab.store import LEASE_SECONDS, Cell, Store, is_alive, new_owner
+from driftfit.parallel import Batch, Engine, Failure, Serial, Workload
 
-__all__ = ["DEFAULT_STORE", "CellWork", "Launch", "provenance_of", "run_cells"]
+__all__ = [
+    "FailedCell",
+    "Finished",
+    "OnCell",
+    "Record",
+    "RunLog",
+    "RunState",
+    "failed_cells",
+    "interruptible",
+    "launch",
+    "run_states",
+    "shown",
+]
 
-DEFAULT_STORE = Path("runs") / "paper.sqlite"
-_FULL = re.compile("CUDA error: out of memory|ALLOC_FAILED")
+# Called after each finished cell with its accuracy; None where nothing is measured.
+OnCell = Callable[[Any, float | None], None]
 
-
-class DeviceFullError(SolverError):
-    """No memory is left on the device."""
+_LOG = logging.getLogger("driftfit")
 
 
 @dataclass(frozen=True)
-class Launch:
-    """Where cells run and where their records go.
+class Record:
+    """What a workload gives back for a cell: its numbers, where they come from, time and memory."""
 
-    Attributes
-    ----------
-    device : str
-        ``"auto"``, ``"cpu"`` or ``"cuda"``.
-    jobs : int
-        Processes, where no engine is given.
-    store : path
-    engine : Engine, optional
-        One of `driftfit.parallel`.
-    command : str
-        What is being run, for ``driftfit runs``.
-    """
-
-    device: str = "auto"
-    jobs: int = 1
-    store: str | Path = DEFAULT_STORE
-    engine: Engine | None = None
-    command: str = ""
-
-    def __post_init__(self) -> None:
-        if self.jobs < 1:
-            raise InputError(f"jobs must be at least 1, got {self.jobs!r}")
+    result: dict[str, Any]
+    provenance: dict[str, Any]
+    seconds: float
+    peak_bytes: int = 0
 
 
-def run_cells(
-    cells: Sequence[Cell],
+@dataclass(frozen=True, eq=False)
+class Finished:
+    """How a launch ended: cells that were run here, and those that failed."""
+
+    n_run: int
+    n_cells: int
+    failures: dict[Any, Failure]
+    store: Store
+
+    def raise_failed(self) -> None:
+        """One line about the cells that failed, if any did."""
+        if not self.failures:
+            return
+        cell, failure = next(iter(self.failures.items()))
+        count = f"{len(self.failures)} of {self.n_cells} cells failed, the first " if len(self.failures) > 1 else ""
+        error = InputError if all(own.refused for own in self.failures.values()) else SolverError
+        raise error(
+            f"{count}{cell}: {failure.text}. Finished cells are kept and the same command goes on; driftfit runs "
+            f"{self.store.path} shows more"
+        )
+
+
+def launch(
+    cells: Sequence[Any],
+    workload: Workload,
     store: Store,
-    *,
-    device: str = "auto",
-    jobs: int = 1,
     engine: Engine | None = None,
+    *,
     on_cell: OnCell | None = None,
     command: str = "",
-) -> int:
-    """Run every cell that the store does not hold yet; returns how many were run.
+) -> Finished:
+    """Run every cell that the store does not hold yet; a cell that fails does not hold up the others.
 
     Parameters
     ----------
     cells : sequence of Cell
+    workload : Workload
+        ``prepare`` gets the cells of one group, ``run`` one of them and returns a `Record`.
     store : Store
-        Each finished cell becomes a record at once, so that an interrupted run goes on where it was.
-    device : str
-        ``"auto"``, ``"cpu"`` or ``"cuda"``.
-    jobs : int
-        Processes, where no engine is given.
-    engine : Engine, optional
-        One of `driftfit.parallel`.
+        Each finished cell becomes one record at once, so that an interrupted run goes on where it was.
+    engine : Engine
+        `Serial` by default.
     on_cell : callable, optional
-        For progress displays.
+        For progress displays; also called for cells that another run finishes meanwhile.
     command : str
         What is being run, for ``driftfit runs``.
     """
-    if jobs < 1:
-        raise InputError(f"jobs must be at least 1, got {jobs!r}")
-    chosen = engine or engine_from_word(None, jobs)
-    finished = launch(cells, CellWork(device, chosen.sharing), store, chosen, on_cell=on_cell, command=command)
-    finished.raise_failed()
-    return finished.n_run
+    engine = engine or Serial()
+    finished = store.finished(cells)
+    missing = {cell for cell in cells if cell not in finished}
+    if not missing:
+        return Finished(0, len(cells), {}, store)
+    failures: dict[Any, Failure] = {}
+    n_run = 0
+    with (
+        store.held(),
+        _owner(store) as owner,
+        RunLog(store, owner).started(command, engine.words, cells, len(finished)) as log,
+    ):
+        todo = _Todo(store, owner, workload, on_cell, missing)
+        with closing(engine.run(todo.batches())) as outcomes:  # type: ignore[type-var]
+            for outcome in outcomes:
+                if outcome.failure is not None:
+                    failures[outcome.task] = outcome.failure
+                    store.fail(outcome.task, outcome.failure)
+                    log.failed = True
+                    continue
+                record: Record = outcome.value
+                n_run += store.add(outcome.task, record.result, record.provenance, record.seconds, record.peak_bytes)
+                todo.tell(outcome.task, record.result)
+    return Finished(n_run, len(cells), failures, store)
+
+
+@dataclass(eq=False)
+class _Todo:
+    """What is neither finished nor in the hands of this launch."""
+
+    store: Store
+    owner: str
+    workload: Workload
+    on_cell: OnCell | None
+    waiting: set[Any]
+
+    def batches(self) -> Iterator[Batch | None]:
+        """Groups that nobody else has claimed, until every cell is finished, by us or by others."""
+        patient = False
+        while self.waiting:
+            claimed = False
+            for group in _grouped(sorted(self.waiting)).values():
+                mine = self.store.claim(group, self.owner)
+                if mine:
+                    claimed = True
+                    self.waiting -= set(mine)
+                    yield Batch(self.workload, tuple(mine))
+            self._look()
+            if self.waiting and not claimed:
+                if not patient and self.on_cell is not None:
+                    _LOG.warning("driftfit: another run is at work on %d cells; waiting for it", len(self.waiting))
+                patient = True
+                yield None
+
+    def tell(self, cell: Any, result: dict[str, Any]) -> None:
+        if self.on_cell is not None:
+            self.on_cell(cell, result["transductive_last"])
+
+    def _look(self) -> None:
+        """Cells that others have finished meanwhile."""
+        for cell, result in self.store.results(self.waiting).items():
+            self.waiting.discard(cell)
+            self.tell(cell, result)
+
+
+def _grouped(cells: Iterable[Cell]) -> dict[Hashable, list[Cell]]:
+    groups: dict[Hashable, list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(cell.group, []).append(cell)
+    return groups
+
+
+@contextmanager
+def _owner(store: Store) -> Iterator[str]:
+    """A name to claim cells under; the claims live as long as the block."""
+    owner, done = new_owner(), threading.Event()
+
+    def renew() -> None:
+        while not done.wait(LEASE_SECONDS / 6):
+            # A store that is busy for long is asked again; the lease outlasts several tries.
+            with suppress(InputError):
+                store.renew(owner)
+
+    thread = threading.Thread(target=renew, daemon=True)
+    thread.start()
+    try:
+        yield owner
+    finally:
+        done.set()
+        with suppress(InputError):
+            store.release(owner)
 
 
 @dataclass(frozen=True)
-class CellWork:
-    """How cells of one group are run: on one bench, which any worker may be handed.
+class RunState:
+    """A run as the store knows it.
 
     Attributes
     ----------
-    device : str
-    sharing : int
-        Workers that share the device.
+    command, engine : str
+    state : str
+        ``running``, ``finished``, ``some failed``, ``interrupted``, ``stopped`` by an error, or ``died``.
+    n_cells, n_finished, n_failed : int
+    started : float
+        Seconds since 1970.
+    seconds : float
+        How long it has run.
+    seconds_left : float or None
+        By the pace so far; None where nothing is running or nothing is finished yet.
     """
 
-    device: str = "auto"
-    sharing: int = 1
+    command: str
+    engine: str
+    state: str
+    n_cells: int
+    n_finished: int
+    n_failed: int
+    started: float
+    seconds: float
+    seconds_left: float | None
 
-    def prepare(self, tasks: tuple[Cell, ...], scratch: dict[str, Any]) -> Any:
-        """The bench of a group, with the data and source models that its cells need."""
-        from driftfit.lab.bench import Bench
-        from driftfit.models.torch.samples import pick_device
 
-        table, preset, study, seed, n_samples = tasks[0].group
-        place = pick_device(self.device)
-        _hand_back_memory(place)
-        bench = Bench(table, preset, seed, place, n_samples, study, jobs=self.sharing)
-        _set_precision(bench)
-        with self._told_if_full(place):
-            bench.prepare(tasks)
-        return bench
+@dataclass(frozen=True)
+class FailedCell:
+    """A cell that failed and has no record since."""
 
-    def run(self, shared: Any, task: Cell) -> Record:
-        """The record of one cell."""
-        import torch
+    name: str
+    kind: str
+    text: str
+    traceback: str
+    failed_at: float
 
-        place = shared.device
-        _set_precision(shared)
-        if place.type == "cuda":
-            torch.cuda.reset_peak_memory_stats(place)
-        started = time.perf_counter()
-        with self._told_if_full(place):
-            result = shared.run(task)
-        seconds = time.perf_counter() - started
-        return Record(result, provenance_of(place, asdict(shared.settings)), seconds, _peak_bytes(place))
+
+@dataclass(eq=False)
+class RunLog:
+    """The line of one run; its lease is renewed with the claims of its owner."""
+
+    store: Store
+    owner: str
+    failed: bool = field(default=False)
 
     @contextmanager
-    def _told_if_full(self, device: Any) -> Iterator[None]:
-        """No room on the device is an error of ours, with its remedy."""
-        import torch
-
+    def started(self, command: str, engine: str, cells: Sequence[Cell], n_finished: int) -> Iterator[RunLog]:
+        """Write down that a run is under way, and at the end how it ended."""
+        now = time.time()
+        keys = json.dumps([cell.key for cell in cells])
+        row = (self.owner, command, engine, keys, n_finished, now, now + LEASE_SECONDS, None, "running")
+        with self.store.connected() as connection:
+            connection.execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+        state = "stopped"
         try:
-            yield
-        except RuntimeError as error:
-            # CUDA and its libraries have words of their own for it.
-            if not isinstance(error, torch.OutOfMemoryError) and not _FULL.search(str(error)):
-                raise
-            remedy = "use --samples or another device"
-            if self.sharing > 1:
-                remedy = f"use fewer than {self.sharing} --jobs, or leave the device to this run alone"
-            raise DeviceFullError(f"the memory of {device} is full; {remedy}") from None
+            yield self
+            state = "some failed" if self.failed else "finished"
+        except (KeyboardInterrupt, GeneratorExit):
+            state = "interrupted"
+            raise
+        finally:
+            # Where even this cannot be written, the run counts as died once its process is gone.
+            with suppress(InputError), self.store.connected() as connection:
+                end = (time.time(), state, self.owner)
+                connection.execute("UPDATE runs SET ended = ?, state = ? WHERE owner = ?", end)
 
 
-def _hand_back_memory(device: Any) -> None:
-    """What an earlier group of cells has left on a GPU goes to the processes beside this one.
-
-    torch keeps freed memory for its own process.
-    """
-    if device.type == "cuda":
-        import torch
-
-        gc.collect()
-        torch.cuda.empty_cache()
+def run_states(store: Store) -> list[RunState]:
+    """All runs on a store, the last one last."""
+    with store.connected() as connection:
+        rows = connection.execute(
+            "SELECT owner, command, engine, cells, finished_before, started, until, ended, state FROM runs "
+            "ORDER BY started"
+        ).fetchall()
+        return [_state(connection, row) for row in rows]
 
 
-def _set_precision(bench: Any) -> None:
-    """Products of networks as the settings of the bench say."""
-    import torch
-
-    torch.set_float32_matmul_precision("high" if bench.settings.tf32 else "highest")
-
-
-def provenance_of(device: Any, settings: dict[str, Any]) -> dict[str, Any]:
-    """Versions, device and settings that a record comes from."""
-    import numpy
-    import scipy
-    import torch
-
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else platform.processor() or platform.machine()
-    return {
-        "driftfit": __version__,
-        "python": platform.python_version(),
-        "torch": str(torch.__version__),
-        "numpy": numpy.__version__,
-        "scipy": scipy.__version__,
-        "device": f"{device.type} ({name})",
-        "settings": settings,
-    }
+def failed_cells(store: Store) -> list[FailedCell]:
+    """Cells that failed and have no record since, with their tracebacks."""
+    with store.connected() as connection:
+        rows = connection.execute(
+            "SELECT name, kind, text, traceback, failed_at FROM failures ORDER BY failed_at"
+        ).fetchall()
+    return [FailedCell(*row) for row in rows]
 
 
-def _peak_bytes(device: Any) -> int:
-    if device.type == "cuda":
-        import torch
+def _state(connection: sqlite3.Connection, row: tuple[Any, ...]) -> RunState:
+    owner, command, engine, cells, before, started, until, ended, state = row
+    keys = json.loads(cells)
+    n_finished = _among(connection, "records", keys)
+    alive = state == "running" and is_alive(owner, until)
+    if state == "running" and not alive:
+        # It could not say how it ended; the last thing known is when it renewed its lease.
+        state, ended = "died", max(started, until - LEASE_SECONDS)
+    seconds = (time.time() if ended is None else ended) - started
+    new, left = n_finished - before, None
+    if alive and new > 0:
+        left = seconds / new * (len(keys) - n_finished)
+    return RunState(
+        command, engine, state, len(keys), n_finished, _among(connection, "failures", keys), started, seconds, left
+    )
 
-        return int(torch.cuda.max_memory_allocated(device))
+
+def _among(connection: sqlite3.Connection, table: str, keys: list[str]) -> int:
+    count = connection.execute(
+        f"SELECT count(*) FROM {table} WHERE key IN (SELECT value FROM json_each(?))", (json.dumps(keys),)
+    ).fetchone()
+    return int(count[0])
+
+
+@contextmanager
+def shown(n_cells: int, n_finished: int, *, quiet: bool = False) -> Iterator[OnCell | None]:
+    """A function to call after each cell, which shows where the run stands."""
+    if quiet or n_cells == n_finished:
+        yield None
+        return
     try:
-        import resource
-    except ImportError:  # not on Windows
-        return 0
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return int(peak if sys.platform == "darwin" else peak * 1024)
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    except ImportError:
+        yield _lines(n_cells, n_finished)
+        return
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield _lines(n_cells, n_finished)
+        return
+    columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
+    with Progress(*columns, console=console) as progress:
+        task = progress.add_task("cells", total=n_cells, completed=n_finished)
+
+        def report(cell: Any, accuracy: float | None) -> None:
+            progress.update(task, advance=1, description=f"{cell} [bold]{_percent(accuracy)}")
+
+        yield report
+
+
+def _lines(n_cells: int, n_finished: int) -> OnCell:
+    started = time.perf_counter()
+    done = n_finished
+
+    def report(cell: Any, accuracy: float | None) -> None:
+        nonlocal done
+        done += 1
+        passed = time.perf_counter() - started
+        left = passed / (done - n_finished) * (n_cells - done)
+        print(
+            f"[{done}/{n_cells}] {passed:.0f} s, {left:.0f} s left: {cell}: {_percent(accuracy)}",
+            file=sys.stderr,
+            flush=True,
+        )
+
+    return report
+
+
+def _percent(accuracy: float | None) -> str:
+    return "done" if accuracy is None else f"{accuracy:.1f} %"
+
+
+@contextmanager
+def interruptible(store: Store, cells: Sequence[Cell]) -> Iterator[None]:
+    """An interrupt, or a request to end, says what is kept."""
+
+    def stop(number: int, frame: Any) -> None:
+        raise KeyboardInterrupt
+
+    # Only the main thread may listen; a caller's own threads leave the signal as it is.
+    here = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGTERM, stop) if here else None
+    try:
+        yield
+    except KeyboardInterrupt:
+        n_finished = len(store.finished(cells))
+        raise KeyboardInterrupt(
+            f"interrupted; {n_finished} of {len(cells)} cells are finished and kept in {store.path}; the same command "
+            "goes on there"
+        ) from None
+    finally:
+        if here:
+            signal.signal(signal.SIGTERM, before)

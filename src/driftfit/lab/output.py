@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from driftfit.files import write_text
-from driftfit.lab.cells import Cell
-from driftfit.lab.statistics import Entry
-from driftfit.lab.table import Table
+from driftfit.lab.cells import Cell, Table
+from driftfit.lab.statistics import Entry, Interval, SweepTable
 
-__all__ = ["as_csv", "as_json", "as_markdown", "leads_as_markdown", "print_table", "write_outputs"]
+__all__ = ["as_csv", "as_json", "as_markdown", "leads_as_markdown", "print_table", "sweep_as_markdown", "write_outputs"]
 
 _FILE_WIDTH = 160
 
@@ -102,6 +101,26 @@ def _markdown(corner: str, shown: Mapping[tuple[str, str], str]) -> str:
     rows, columns = _sides(shown)
     lines = [f"| {corner} | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
     lines += [f"| {row} | " + " | ".join(shown.get((row, column), "") for column in columns) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def sweep_as_markdown(table: SweepTable) -> str:
+    """What a sweep found on one data set with one model."""
+    lines = [f"## {table.data}, {table.model}", ""]
+    lines += ["| method | accuracy % | minus source | score | seeds | failed |", "|---|---|---|---|---|---|"]
+    for row in table.rows:
+        parts = [row.name, _shown(row.accuracy, 1), _shown(row.lead, 1, signed=True), _shown(row.score, 3)]
+        lines.append("| " + " | ".join([*parts, str(row.n_seeds), str(row.n_failed)]) + " |")
+    taken = ", ".join(f"{name} ({count})" for name, count in sorted(table.taken.items(), key=lambda own: -own[1]))
+    lines += ["", f"Chosen without target labels: {taken or 'nothing'}; accuracy {_shown(table.without_labels, 1)}."]
+    if table.with_labels[0] is None:
+        lines.append("The target has no labels, so nothing is measured.")
+    else:
+        lines.append(
+            f"Chosen with target labels, seed by seed: accuracy {_shown(table.with_labels, 1)}; the choice without "
+            f"is {_shown(table.difference, 1, signed=True)} points from it."
+        )
+    lines += [f"Failed: {name}" for name in table.failed]
     return "\n".join(lines) + "\n"
 
 
@@ -228,3 +247,11 @@ def _rounded(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _rounded(item) for key, item in value.items()}
     return float(f"{value:.8g}") if isinstance(value, float) else value
+
+
+def _shown(pair: Interval, digits: int, *, signed: bool = False) -> str:
+    mean, half = pair
+    if mean is None:
+        return "-"
+    text = f"{mean:+.{digits}f}" if signed else f"{mean:.{digits}f}"
+    return text if half is None else f"{text} ± {half:.{digits}f}"

@@ -1,18 +1,19 @@
-"""From records of single runs to the table: mean, confidence interval, published figure, difference."""
+"""From records of single runs to tables: means, confidence intervals, published figures, choices, differences."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import stdtrit
 
-from driftfit.lab.cells import Cell
-from driftfit.lab.table import Place, Table
+from driftfit.lab.cells import Cell, Place, Table
+from driftfit.selection import Gain
+from driftfit.selection.chosen import SOURCE, pick
 
-__all__ = ["Entry", "mean_and_interval", "summarise"]
+__all__ = ["Entry", "SweepRow", "SweepTable", "mean_and_interval", "summarise", "summarise_sweep"]
 
 _ACCURACIES = tuple(
     f"{side}_{name}" for name in ("last", "selected", "label_selected") for side in ("transductive", "heldout")
@@ -116,3 +117,109 @@ def _lead(
     return mean_and_interval(
         [ours[seed][contender.measure] - theirs[seed][place.measure] for seed in theirs if seed in ours]
     )
+
+
+if TYPE_CHECKING:
+    from driftfit.lab.sweep import SweepCell
+
+Interval = tuple[float | None, float | None]
+
+
+@dataclass(frozen=True)
+class SweepRow:
+    """One method with its settings, over the seeds.
+
+    Attributes
+    ----------
+    name : str
+    n_seeds, n_failed : int
+    accuracy : (mean, half width)
+        In percent, on the labels of the target; None where it has none, or one seed gives no interval.
+    score : (mean, half width)
+        Without labels; higher is better.
+    lead : (mean, half width)
+        What it has more than the source model, in points, seed by seed.
+    """
+
+    name: str
+    n_seeds: int
+    n_failed: int
+    accuracy: Interval
+    score: Interval
+    lead: Interval
+
+
+@dataclass(frozen=True)
+class SweepTable:
+    """The rows of one data set and model.
+
+    Attributes
+    ----------
+    data, model : str
+    rows : tuple of SweepRow
+    without_labels, with_labels : Interval
+        Accuracy of the setting that each seed's choice took, by the score without labels, and by the labels.
+    difference : Interval
+        By how much the former is behind, seed by seed.
+    taken : dict of str to int
+        How often each setting was taken without labels.
+    failed : tuple of str
+        Cells without a record.
+    """
+
+    data: str
+    model: str
+    rows: tuple[SweepRow, ...]
+    without_labels: Interval
+    with_labels: Interval
+    difference: Interval
+    taken: dict[str, int]
+    failed: tuple[str, ...]
+
+
+def summarise_sweep(cells: Sequence[SweepCell], results: Mapping[SweepCell, Mapping[str, Any]]) -> list[SweepTable]:
+    """A table for each data set and model."""
+    groups: dict[tuple[str, str], list[SweepCell]] = {}
+    for cell in cells:
+        groups.setdefault((cell.data, cell.model), []).append(cell)
+    return [_table(own, results) for own in groups.values()]
+
+
+def _table(cells: list[SweepCell], results: Mapping[SweepCell, Mapping[str, Any]]) -> SweepTable:
+    seeds = sorted({cell.seed for cell in cells})
+    names = list(dict.fromkeys(cell.name for cell in cells))
+    found = {(cell.name, cell.seed): results[cell] for cell in cells if cell in results}
+    rows = tuple(_row(name, seeds, found) for name in names)
+    picked, best, taken = [], [], dict[str, int]()
+    for seed in seeds:
+        own = {name: found[name, seed] for name in names if (name, seed) in found}
+        if SOURCE not in own:
+            continue
+        chosen = _chosen(own)
+        taken[chosen] = taken.get(chosen, 0) + 1
+        right = [one["transductive_last"] for one in own.values() if one["transductive_last"] is not None]
+        if own[chosen]["transductive_last"] is not None:
+            picked.append(own[chosen]["transductive_last"])
+            best.append(max(right))
+    behind = mean_and_interval([one - other for one, other in zip(picked, best, strict=True)])
+    failed = tuple(str(cell) for cell in cells if cell not in results)
+    told = cells[0].data_name, cells[0].model
+    return SweepTable(*told, rows, mean_and_interval(picked), mean_and_interval(best), behind, taken, failed)
+
+
+def _row(name: str, seeds: list[int], found: Mapping[tuple[str, int], Mapping[str, Any]]) -> SweepRow:
+    own = {seed: found[name, seed] for seed in seeds if (name, seed) in found}
+    known = {seed: one["transductive_last"] for seed, one in own.items() if one["transductive_last"] is not None}
+    base = {seed: found[SOURCE, seed]["transductive_last"] for seed in known if (SOURCE, seed) in found}
+    lead = mean_and_interval([known[seed] - base[seed] for seed in base if base[seed] is not None])
+    score = mean_and_interval([one["score"] for one in own.values()])
+    accuracy = mean_and_interval(list(known.values()))
+    return SweepRow(name, len(own), len(seeds) - len(own), accuracy, score, (None, None) if name == SOURCE else lead)
+
+
+def _chosen(own: Mapping[str, Mapping[str, Any]]) -> str:
+    """The setting that the score takes, by the rule of every choice."""
+    scores = {name: one["score"] for name, one in own.items()}
+    struck = {name: one["struck"] for name, one in own.items() if one["struck"]}
+    gains = {name: Gain(one["gain"], one["gain_low"], float("inf")) for name, one in own.items()}
+    return str(pick(list(own), scores, struck, gains, SOURCE, cautious=True)[0])

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from driftfit.lab.launching import Record
+from driftfit.lab.launch import Record
 from driftfit.seeds import derive_seed
 
 __all__ = ["ToyCell", "ToyWork", "toy_grid"]

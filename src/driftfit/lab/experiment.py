@@ -1,4 +1,4 @@
-"""`Bench`: what the cells of one table and seed share, made once and kept on the device."""
+"""`Experiment`: what the cells of one table and seed share, made once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from driftfit.models import Learner
 from driftfit.models.torch.learner import TorchLearner
 from driftfit.selection import ChosenGOAT
 
-__all__ = ["Bench"]
+__all__ = ["Experiment"]
 
 # Share of a GPU's memory, and bytes elsewhere, that encodings of all processes may fill before old ones are dropped.
 _MEMORY_SHARE = 0.5
@@ -34,7 +34,7 @@ _CPU_BYTES = 4 * 2**30
 
 
 @dataclass(eq=False)
-class Bench:
+class Experiment:
     """Data, source models, encodings and plans of one benchmark, preset and seed.
 
     Parameters
@@ -80,7 +80,7 @@ class Bench:
     def prepare(self, cells: Iterable[Cell]) -> None:
         """Make what several cells share: data, source models, and features of encoders that stay as they are.
 
-        A bench that is sent to another process takes this along, so that it is made once for all of them.
+        What is sent to another process takes this along, so that it is made once for all of them.
         """
         for cell in cells:
             sequence = self.sequence(cell.n_given)
@@ -165,7 +165,7 @@ class Bench:
         return self._networks[key], method.method
 
     def adapt(self, cell: Cell, learner: Learner, method: Method, on_step: OnStep | None = None) -> Adaptation:
-        """Run the method of a cell on what the bench shares."""
+        """Run the method of a cell on what the cells share."""
         sequence = self.sequence(cell.n_given)
         if not is_network(cell):
             return method.adapt(learner, _on_host(sequence), on_step)
