@@ -42,6 +42,7 @@ Do the published figures reproduce, and which method is best? This page compares
 Zhao publish ("Gradual Domain Adaptation: Theory and Algorithms", JMLR 2024) with ours.
 It is made from the records in [`results/`](../results) by `docs/tables.py`; no number on it was typed.
 The command that runs a table is `driftfit paper NAME` ([reproducing the paper](guide/reproduce.md)).
+Times on a GPU are of an earlier implementation until they are measured again ([scale, measured](scale_measured.md)).
 """
 _ON_GAINS = """The last two columns count numbers of given domains. In each, GOAT has its best number of generated
 domains, 1 to 4: the published figures have theirs and ours have ours. The best of four tends to be high by chance, and
