@@ -17,7 +17,7 @@ from driftfit.lab import Cell, Launch, Options, Store, make_table, run_cells, ru
 from driftfit.lab.configurations import ALIGNED, COVI_PARTS, WITH_GIVEN, estimator_of
 from driftfit.lab.experiment import Experiment
 from driftfit.lab.launch import failed_cells, launch
-from driftfit.lab.layouts import LAYERS, ONE_OFF
+from driftfit.lab.layouts import LAYERS
 from driftfit.lab.paper import CellWork
 from driftfit.parallel import Processes, Ray, Serial
 
@@ -301,10 +301,6 @@ def test_plans_are_optimal_and_thin(data, preset):
     assert found["plan_entries"] <= 80 + 80
     assert found["plan_gap"] < 1e-9
     assert "lost_mass" not in found
-
-
-def test_every_baseline_of_the_tables_has_a_configuration():
-    assert set(ONE_OFF) == set(ALIGNED)
 
 
 @pytest.mark.parametrize(("jobs", "remedy"), [(1, "--samples"), (4, "fewer than 4 --jobs")])

@@ -46,8 +46,6 @@ class Experiment:
         At most this many samples in each domain.
     study : str
         Ablation, whose settings differ from the tables'.
-    own_settings : Settings, optional
-        Other than the preset's, for trials.
     jobs : int
         Processes that share the device.
     """
@@ -58,7 +56,6 @@ class Experiment:
     device: torch.device
     n_samples: int | None = None
     study: str = ""
-    own_settings: Settings | None = None
     jobs: int = 1
     _domains: dict[str, Domain] = field(default_factory=dict)
     _labels: dict[str, NDArray[Any]] = field(default_factory=dict)
@@ -68,7 +65,7 @@ class Experiment:
 
     @cached_property
     def settings(self) -> Settings:
-        return self.own_settings or settings(self.table, self.preset, self.study)
+        return settings(self.table, self.preset, self.study)
 
     @cached_property
     def workspace(self) -> Workspace:

@@ -51,13 +51,7 @@ def draw_bars(table: Table, entries: Sequence[Entry], stem: Path) -> list[Path]:
     axes.set_ylim(0, 104)
     axes.set_title(table.title, fontsize=9)
     figure.legend(loc="outside lower center", ncols=3, fontsize=8)
-    paths = []
-    for ending in (".png", ".svg"):
-        paths.append(stem.with_name(stem.name + ending))
-        with atomic_file(paths[-1]) as file:
-            # The date would make every file of one result another one.
-            figure.savefig(file, format=ending[1:], dpi=150, metadata={"Date": None} if ending == ".svg" else None)
-    return paths
+    return _saved(figure, stem)
 
 
 def draw_paths(paths: Mapping[str, Sequence[Sequence[Any]]], positions: Sequence[float], folder: Path) -> list[Path]:
@@ -70,12 +64,7 @@ def draw_paths(paths: Mapping[str, Sequence[Sequence[Any]]], positions: Sequence
     positions : sequence of float
         Between 0, the source, and 1, the target.
     folder : Path
-
-    Returns
-    -------
-    list of Path
     """
-    import matplotlib as mpl
     from matplotlib.figure import Figure
 
     n_digits = len(next(iter(paths.values())))
@@ -97,12 +86,17 @@ def draw_paths(paths: Mapping[str, Sequence[Sequence[Any]]], positions: Sequence
         axis.set_yticks([height * (i + 0.5) for i in range(len(paths))], names if left else [""] * len(names))
         axis.tick_params(length=0, labelsize=7)
         axis.spines[:].set_visible(False)
+    return _saved(figure, folder / "vae")
+
+
+def _saved(figure: Any, stem: Path) -> list[Path]:
+    """As PNG and SVG; a fixed salt and no date: the same numbers give the same files."""
+    import matplotlib as mpl
+
     written = []
-    # A fixed salt and no date: the same images give the same files.
     with mpl.rc_context({"svg.hashsalt": "driftfit"}):
         for ending, metadata in ((".png", {"Software": None}), (".svg", {"Date": None})):
-            target = folder / f"vae{ending}"
-            with atomic_file(target) as file:
+            written.append(stem.with_name(stem.name + ending))
+            with atomic_file(written[-1]) as file:
                 figure.savefig(file, format=ending[1:], dpi=150, facecolor="white", metadata=metadata)
-            written.append(target)
     return written

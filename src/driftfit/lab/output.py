@@ -23,21 +23,15 @@ def as_csv(entries: Sequence[Entry]) -> str:
     out = io.StringIO()
     measures = _measured(entries)
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(
-        ["row", "column", "benchmark", "preset", "n_given", "method", "variant", "n_generated", "n_seeds", "measure"]
-        + [name for measure in measures for name in (measure, f"{measure}_ci95")]
-        + ["published", "published_ci95", "difference", "lead", "lead_ci95", "seconds_per_run"]
-    )
-    for entry in entries:
-        place, cell = entry.place, entry.place.cell
-        values = [value for measure in measures for value in (entry.means[measure], entry.intervals[measure])]
-        writer.writerow(
-            [place.row, place.column, cell.table, cell.preset, cell.n_given, cell.method, cell.variant]
-            + [cell.n_generated, entry.n_seeds, place.measure]
-            + [_number(value) for value in values]
-            + [_number(value) for value in (*(place.published or (None, None)), entry.difference, *entry.lead)]
-            + [f"{entry.seconds:.2f}"]
-        )
+    for number, entry in enumerate(entries):
+        values: dict[str, float | None] = {}
+        for measure in measures:
+            values |= {measure: entry.means[measure], f"{measure}_ci95": entry.intervals[measure]}
+        values |= _compared(entry)
+        told, seconds = _described(entry), {"seconds_per_run": f"{entry.seconds:.2f}"}
+        if not number:
+            writer.writerow([*told, *values, *seconds])
+        writer.writerow([*told.values(), *map(_number, values.values()), *seconds.values()])
     return out.getvalue()
 
 
@@ -53,33 +47,36 @@ def as_json(entries: Sequence[Entry], results: Mapping[Cell, Mapping[str, Any]],
     measures = _measured(entries)
     table = []
     for entry in entries:
-        place, cell = entry.place, entry.place.cell
-        published, interval = place.published or (None, None)
-        table.append(
-            {
-                "row": place.row,
-                "column": place.column,
-                "benchmark": cell.table,
-                "preset": cell.preset,
-                "n_given": cell.n_given,
-                "method": cell.method,
-                "variant": cell.variant,
-                "n_generated": cell.n_generated,
-                "n_seeds": entry.n_seeds,
-                "measure": place.measure,
-                "means": _rounded({measure: entry.means[measure] for measure in measures}),
-                "ci95": _rounded({measure: entry.intervals[measure] for measure in measures}),
-                "published": published,
-                "published_ci95": interval,
-                "difference": _rounded(entry.difference),
-                "lead": _rounded(entry.lead[0]),
-                "lead_ci95": _rounded(entry.lead[1]),
-            }
-        )
+        means, intervals = ({measure: own[measure] for measure in measures} for own in (entry.means, entry.intervals))
+        table.append(_described(entry) | _rounded({"means": means, "ci95": intervals, **_compared(entry)}))
     head = json.dumps({"about": dict(about), "provenance": provenances}, indent=1)[:-2]
     lines = ",\n  ".join(json.dumps(row) for row in table)
     run_lines = ",\n  ".join(json.dumps(row) for row in runs)
     return f'{head},\n "table": [\n  {lines}\n ],\n "runs": [\n  {run_lines}\n ]\n}}\n'
+
+
+def _described(entry: Entry) -> dict[str, Any]:
+    """Which number it is."""
+    place, cell = entry.place, entry.place.cell
+    return {
+        "row": place.row,
+        "column": place.column,
+        "benchmark": cell.table,
+        "preset": cell.preset,
+        "n_given": cell.n_given,
+        "method": cell.method,
+        "variant": cell.variant,
+        "n_generated": cell.n_generated,
+        "n_seeds": entry.n_seeds,
+        "measure": place.measure,
+    }
+
+
+def _compared(entry: Entry) -> dict[str, float | None]:
+    """Beside the published figure, and beside the table's contender."""
+    published, interval = entry.place.published or (None, None)
+    compared = {"published": published, "published_ci95": interval, "difference": entry.difference}
+    return compared | dict(zip(("lead", "lead_ci95"), entry.lead, strict=True))
 
 
 def as_markdown(table: Table, entries: Sequence[Entry], *, heldout: bool = False) -> str:

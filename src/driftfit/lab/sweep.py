@@ -39,6 +39,10 @@ __all__ = ["METHODS", "Sweep", "SweepCell", "SweepWork", "method_of", "read_swee
 # Words that the command line has no method of its own for, or one that chooses by itself.
 _OWN: dict[str, Callable[[], Method]] = {"goat": GOAT, "carried": CarriedLabels}
 METHODS = ("source", "gst", "direct", "goat", "carried", "own-scale", "own-rank", "covariance", "proportions")
+# What a file has, and what its data have.
+_PARTS = ("name", "data", "models", "methods", "seeds", "first_seed")
+_BENCHMARK = {"name": str, "benchmark": str, "given": int, "rows": int}
+_TABLE = {"name": str, "table": str, "label": str, "order": str, "windows": int, "window_by": str, "rows": int}
 
 
 @dataclass(frozen=True, order=True)
@@ -201,11 +205,6 @@ def _word(value: Any, classes: dict[str, str]) -> str:
         return ""
     text = str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
     return classes.get(text, f"another: {text}")
-
-
-_PARTS = ("name", "data", "models", "methods", "seeds", "first_seed")
-_BENCHMARK = {"name": str, "benchmark": str, "given": int, "rows": int}
-_TABLE = {"name": str, "table": str, "label": str, "order": str, "windows": int, "window_by": str, "rows": int}
 
 
 @dataclass(frozen=True)
