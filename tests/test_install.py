@@ -20,13 +20,12 @@ SOURCE = REPOSITORY / "src" / "driftfit"
 SCRIPTS = tuple(REPOSITORY / folder for folder in ("tests", "benchmarks", "docs/gallery"))
 PROJECT = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
-# Packages that are imported under another name than they are installed under; Triton comes with torch for GPUs.
+# Packages that are imported under another name than they are installed under.
 DISTRIBUTIONS = {
     "PIL": "pillow",
     "mpl_toolkits": "matplotlib",
     "ot": "pot",
     "sklearn": "scikit-learn",
-    "triton": "torch",
     "yaml": "pyyaml",
 }
 # Declared and not imported, with the reason.

@@ -1,7 +1,7 @@
 """`Ray`: workers on this machine or on a cluster, by Ray, which is imported only when it is asked for.
 
-A worker is an actor that holds its share of a GPU for as long as it lives, so that compiled steps and captured graphs
-serve all of its tasks. What the tasks of a batch share lies in the object store once, and every worker reads it there.
+A worker is an actor that holds its share of a GPU for as long as it lives, so that what it has loaded and compiled
+serves all of its tasks. What the tasks of a batch share lies in the object store once, and every worker reads it there.
 """
 
 from __future__ import annotations

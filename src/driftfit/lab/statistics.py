@@ -13,7 +13,13 @@ from driftfit.lab.cells import Cell, Place, Table
 from driftfit.selection import Gain
 from driftfit.selection.chosen import SOURCE, pick
 
-__all__ = ["Entry", "SweepRow", "SweepTable", "mean_and_interval", "summarise", "summarise_sweep"]
+if TYPE_CHECKING:
+    from driftfit.lab.sweep import SweepCell
+
+__all__ = ["Entry", "Interval", "SweepRow", "SweepTable", "mean_and_interval", "summarise", "summarise_sweep"]
+
+# Mean and half width of the 95 % confidence interval; None where nothing was measured, or where one seed gives none.
+Interval = tuple[float | None, float | None]
 
 _ACCURACIES = tuple(
     f"{side}_{name}" for name in ("last", "selected", "label_selected") for side in ("transductive", "heldout")
@@ -54,7 +60,7 @@ class Entry:
     means: dict[str, float | None]
     intervals: dict[str, float | None]
     seconds: float
-    lead: tuple[float | None, float | None] = (None, None)
+    lead: Interval = (None, None)
 
     @property
     def mean(self) -> float | None:
@@ -67,7 +73,7 @@ class Entry:
         return None if self.place.published is None or self.mean is None else self.mean - self.place.published[0]
 
 
-def mean_and_interval(values: list[float]) -> tuple[float | None, float | None]:
+def mean_and_interval(values: list[float]) -> Interval:
     """Mean and half width of the 95 % confidence interval by Student's t.
 
     >>> [round(value, 3) for value in mean_and_interval([1.0, 3.0])]
@@ -110,19 +116,13 @@ def summarise(table: Table, results: Mapping[Cell, Mapping[str, Any]]) -> list[E
 
 def _lead(
     contender: Place | None, place: Place, grouped: Mapping[Cell, Mapping[int, Mapping[str, Any]]]
-) -> tuple[float | None, float | None]:
+) -> Interval:
     if contender is None or contender == place:
         return None, None
     theirs, ours = grouped[place.cell], grouped.get(contender.cell, {})
     return mean_and_interval(
         [ours[seed][contender.measure] - theirs[seed][place.measure] for seed in theirs if seed in ours]
     )
-
-
-if TYPE_CHECKING:
-    from driftfit.lab.sweep import SweepCell
-
-Interval = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True)
