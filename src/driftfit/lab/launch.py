@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from driftfit.errors import InputError, SolverError
@@ -28,7 +28,6 @@ __all__ = [
     "Finished",
     "OnCell",
     "Record",
-    "RunLog",
     "RunState",
     "failed_cells",
     "interruptible",
@@ -110,7 +109,7 @@ def launch(
     with (
         store.held(),
         _owner(store) as owner,
-        RunLog(store, owner).started(command, engine.words, cells, len(finished)) as log,
+        _logged(store, owner, command, engine.words, cells, len(finished), failures),
     ):
         todo = _Todo(store, owner, workload, on_cell, missing)
         with closing(engine.run(todo.batches())) as outcomes:  # type: ignore[type-var]
@@ -118,7 +117,6 @@ def launch(
                 if outcome.failure is not None:
                     failures[outcome.task] = outcome.failure
                     store.fail(outcome.task, outcome.failure)
-                    log.failed = True
                     continue
                 record: Record = outcome.value
                 n_run += store.add(outcome.task, record.result, record.provenance, record.seconds, record.peak_bytes)
@@ -233,34 +231,34 @@ class FailedCell:
     failed_at: float
 
 
-@dataclass(eq=False)
-class RunLog:
-    """The line of one run; its lease is renewed with the claims of its owner."""
-
-    store: Store
-    owner: str
-    failed: bool = field(default=False)
-
-    @contextmanager
-    def started(self, command: str, engine: str, cells: Sequence[Cell], n_finished: int) -> Iterator[RunLog]:
-        """Write down that a run is under way, and at the end how it ended."""
-        now = time.time()
-        keys = json.dumps([cell.key for cell in cells])
-        row = (self.owner, command, engine, keys, n_finished, now, now + LEASE_SECONDS, None, "running")
-        with self.store.connected() as connection:
-            connection.execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
-        state = "stopped"
-        try:
-            yield self
-            state = "some failed" if self.failed else "finished"
-        except (KeyboardInterrupt, GeneratorExit):
-            state = "interrupted"
-            raise
-        finally:
-            # Where even this cannot be written, the run counts as died once its process is gone.
-            with suppress(InputError), self.store.connected() as connection:
-                end = (time.time(), state, self.owner)
-                connection.execute("UPDATE runs SET ended = ?, state = ? WHERE owner = ?", end)
+@contextmanager
+def _logged(
+    store: Store,
+    owner: str,
+    command: str,
+    engine: str,
+    cells: Sequence[Cell],
+    n_finished: int,
+    failures: dict[Any, Any],
+) -> Iterator[None]:
+    """Write down that a run is under way, and at the end how it ended; its lease is renewed with its owner's claims."""
+    now = time.time()
+    keys = json.dumps([cell.key for cell in cells])
+    row = (owner, command, engine, keys, n_finished, now, now + LEASE_SECONDS, None, "running")
+    with store.connected() as connection:
+        connection.execute("INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+    state = "stopped"
+    try:
+        yield
+        state = "some failed" if failures else "finished"
+    except (KeyboardInterrupt, GeneratorExit):
+        state = "interrupted"
+        raise
+    finally:
+        # Where even this cannot be written, the run counts as died once its process is gone.
+        with suppress(InputError), store.connected() as connection:
+            end = (time.time(), state, owner)
+            connection.execute("UPDATE runs SET ended = ?, state = ? WHERE owner = ?", end)
 
 
 def run_states(store: Store) -> list[RunState]:

@@ -114,9 +114,7 @@ def summarise(table: Table, results: Mapping[Cell, Mapping[str, Any]]) -> list[E
     return entries
 
 
-def _lead(
-    contender: Place | None, place: Place, grouped: Mapping[Cell, Mapping[int, Mapping[str, Any]]]
-) -> Interval:
+def _lead(contender: Place | None, place: Place, grouped: Mapping[Cell, Mapping[int, Mapping[str, Any]]]) -> Interval:
     if contender is None or contender == place:
         return None, None
     theirs, ours = grouped[place.cell], grouped.get(contender.cell, {})
