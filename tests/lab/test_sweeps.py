@@ -108,18 +108,18 @@ def test_a_sweep_end_to_end_and_again(table, capsys):
 
 def test_processes_find_the_same(table):
     sweep = read(table)
-    here = run_sweep(sweep, Store(table / "a.sqlite"), quiet=True)
-    there = run_sweep(sweep, Store(table / "b.sqlite"), Processes(2), quiet=True)
+    here = run_sweep(sweep, Store(table / "a.sqlite"))
+    there = run_sweep(sweep, Store(table / "b.sqlite"), Processes(2))
     assert here == there
 
 
 def test_target_labels_change_no_score_and_no_choice(table):
     sweep = read(table)
-    plain = run_sweep(sweep, Store(table / "a.sqlite"), quiet=True)
+    plain = run_sweep(sweep, Store(table / "a.sqlite"))
     frame = pd.read_csv(table / "t.csv")
     frame.loc[frame["year"] > 0, "kind"] = None
     frame.to_csv(table / "t.csv", index=False)
-    (blind,) = run_sweep(sweep, Store(table / "b.sqlite"), quiet=True)
+    (blind,) = run_sweep(sweep, Store(table / "b.sqlite"))
     assert [row.score for row in blind.rows] == [row.score for row in plain[0].rows]
     assert blind.taken == plain[0].taken
     assert blind.with_labels == (None, None)
@@ -160,6 +160,6 @@ def test_the_choice_keeps_the_source_unless_the_gain_is_clear():
 
 def test_a_benchmark(benchmark_data, tmp_path):
     text = "data: [{benchmark: covtype, rows: 150, given: 1}]\nmethods: [gst]\nseeds: 2\n"
-    (found,) = run_sweep(read(tmp_path, text), Store(tmp_path / "s.sqlite"), quiet=True)
+    (found,) = run_sweep(read(tmp_path, text), Store(tmp_path / "s.sqlite"))
     assert [row.n_seeds for row in found.rows] == [2, 2]
     assert all(40 < row.accuracy[0] <= 100 for row in found.rows)

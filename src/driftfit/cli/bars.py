@@ -38,11 +38,10 @@ def stages() -> Iterator[Callable[[str, int, int], None]]:
 
 
 @contextmanager
-def counted(total: int) -> Iterator[Callable[[str], None]]:
-    """A function to call with a line about each of so many parts, once it is done."""
+def counted(total: int, done: int = 0) -> Iterator[Callable[[str], None]]:
+    """A function to call with a line about each of so many parts, once it is done; some were done before."""
     rich = _rich()
     if rich is None:
-        done = 0
 
         def line(text: str) -> None:
             nonlocal done
@@ -60,7 +59,7 @@ def counted(total: int) -> Iterator[Callable[[str], None]]:
         rich.TextColumn("{task.description}", markup=False),
     )
     with rich.Progress(*columns, console=Console(stderr=True), transient=True, redirect_stdout=False) as progress:
-        task = progress.add_task("starting", total=total)
+        task = progress.add_task("starting", total=total, completed=done)
         yield lambda text: progress.update(task, advance=1, description=text)
 
 

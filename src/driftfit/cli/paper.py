@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 
+from driftfit.cli.bars import counted
 from driftfit.cli.engine_options import declare_engine, engine_of
 from driftfit.cli.parsing import Fail, at_least, counts
 
@@ -73,5 +74,6 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
         seeds=chosen.seeds,
         launch=Launch(chosen.device, chosen.jobs or 1, chosen.store, engine, shlex.join(chosen.arguments)),
         output=chosen.output,
+        progress=counted,
     )
     return 0

@@ -6,6 +6,7 @@ import argparse
 import shlex
 from pathlib import Path
 
+from driftfit.cli.bars import counted
 from driftfit.cli.engine_options import declare_engine, engine_of
 from driftfit.cli.parsing import Fail, need_tables, output_path
 from driftfit.cli.text import printable
@@ -39,7 +40,8 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
     sweep = read_sweep(chosen.file)
     store = Store(chosen.store)
     command = shlex.join(chosen.arguments)
-    tables = run_sweep(sweep, store, engine_of(chosen, on_cpu=True), output=chosen.output, command=command)
+    engine = engine_of(chosen, on_cpu=True)
+    tables = run_sweep(sweep, store, engine, output=chosen.output, command=command, progress=counted)
     for table in tables:
         print("\n".join(printable(line) for line in sweep_as_markdown(table).splitlines()))
         print()

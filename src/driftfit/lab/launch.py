@@ -11,11 +11,10 @@ import json
 import logging
 import signal
 import sqlite3
-import sys
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,17 +26,20 @@ __all__ = [
     "FailedCell",
     "Finished",
     "OnCell",
+    "Progress",
     "Record",
     "RunState",
+    "attended",
     "failed_cells",
     "interruptible",
     "launch",
     "run_states",
-    "shown",
 ]
 
 # Called after each finished cell with its accuracy; None where nothing is measured.
 OnCell = Callable[[Any, float | None], None]
+# From the number of cells and of those that are finished to a function that is told a line about each new one.
+Progress = Callable[[int, int], AbstractContextManager[Callable[[str], None]]]
 
 _LOG = logging.getLogger("driftfit")
 
@@ -305,52 +307,25 @@ def _among(connection: sqlite3.Connection, table: str, keys: list[str]) -> int:
 
 
 @contextmanager
-def shown(n_cells: int, n_finished: int, *, quiet: bool = False) -> Iterator[OnCell | None]:
-    """A function to call after each cell, which shows where the run stands."""
-    if quiet or n_cells == n_finished:
-        yield None
-        return
-    try:
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-    except ImportError:
-        yield _lines(n_cells, n_finished)
-        return
-    from rich.console import Console
+def attended(store: Store, cells: Sequence[Cell], progress: Progress | None) -> Iterator[OnCell | None]:
+    """A function to call after each cell, which says where the run stands; an interrupt says what is kept."""
+    done = n_finished = len(store.finished(cells))
+    with interruptible(store, cells):
+        if progress is None or n_finished == len(cells):
+            yield None
+            return
+        started = time.perf_counter()
+        with progress(len(cells), n_finished) as tell:
 
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield _lines(n_cells, n_finished)
-        return
-    columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
-    with Progress(*columns, console=console) as progress:
-        task = progress.add_task("cells", total=n_cells, completed=n_finished)
+            def report(cell: Any, accuracy: float | None) -> None:
+                nonlocal done
+                done += 1
+                passed = time.perf_counter() - started
+                left = passed / (done - n_finished) * (len(cells) - done)
+                told = "done" if accuracy is None else f"{accuracy:.1f} %"
+                tell(f"{passed:.0f} s, {left:.0f} s left: {cell}: {told}")
 
-        def report(cell: Any, accuracy: float | None) -> None:
-            progress.update(task, advance=1, description=f"{cell} [bold]{_percent(accuracy)}")
-
-        yield report
-
-
-def _lines(n_cells: int, n_finished: int) -> OnCell:
-    started = time.perf_counter()
-    done = n_finished
-
-    def report(cell: Any, accuracy: float | None) -> None:
-        nonlocal done
-        done += 1
-        passed = time.perf_counter() - started
-        left = passed / (done - n_finished) * (n_cells - done)
-        print(
-            f"[{done}/{n_cells}] {passed:.0f} s, {left:.0f} s left: {cell}: {_percent(accuracy)}",
-            file=sys.stderr,
-            flush=True,
-        )
-
-    return report
-
-
-def _percent(accuracy: float | None) -> str:
-    return "done" if accuracy is None else f"{accuracy:.1f} %"
+            yield report
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from driftfit import __version__
 from driftfit.errors import InputError, SolverError
 from driftfit.extras import has, need
 from driftfit.lab.cells import Cell, Options, Table
-from driftfit.lab.launch import OnCell, Record, interruptible, launch, shown
+from driftfit.lab.launch import OnCell, Progress, Record, attended, launch
 from driftfit.lab.layouts import TABLES, make_table
 from driftfit.lab.output import print_table, write_outputs
 from driftfit.lab.presets import BENCHMARKS
@@ -215,10 +215,12 @@ def run_tables(
     launch: Launch | None = None,
     output: str | Path | None = None,
     quiet: bool = False,
+    progress: Progress | None = None,
 ) -> list[Entry]:
     """Run what is missing of the tables, print them and write them to ``output``.
 
     ``all`` stands for the four benchmarks. ``vae`` is a picture: it is always made anew, into ``output``.
+    ``progress`` shows where a run stands.
     """
     if not has("torch"):
         # Where it is installed it is not imported to find out: that takes seconds, and workers import it themselves.
@@ -233,8 +235,7 @@ def run_tables(
     everything = list(dict.fromkeys(cell for own in cells.values() for cell in own))
     store = Store(launch.store)
     started = time.perf_counter()
-    n_finished = len(store.finished(everything))
-    with interruptible(store, everything), shown(len(everything), n_finished, quiet=quiet) as report:
+    with attended(store, everything, progress) as report:
         n_run = run_cells(
             everything,
             store,

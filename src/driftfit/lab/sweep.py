@@ -24,7 +24,7 @@ from driftfit.domains import ByQuantile, ByValue, DomainSequence
 from driftfit.errors import InputError, one_line
 from driftfit.extras import need
 from driftfit.files import write_text
-from driftfit.lab.launch import Record, interruptible, launch, shown
+from driftfit.lab.launch import Progress, Record, attended, launch
 from driftfit.lab.output import sweep_as_markdown
 from driftfit.lab.statistics import SweepTable, summarise_sweep
 from driftfit.lab.store import Store
@@ -314,8 +314,8 @@ def run_sweep(
     engine: Engine | None = None,
     *,
     output: Path | None = None,
-    quiet: bool = False,
     command: str = "",
+    progress: Progress | None = None,
 ) -> list[SweepTable]:
     """Run what is missing of a sweep; failed cells are shown in its tables and tried again by the next call.
 
@@ -326,13 +326,13 @@ def run_sweep(
     engine : Engine, optional
     output : Path, optional
         Folder for ``NAME.md`` and ``NAME.json``.
-    quiet : bool
     command : str
         What is being run, for ``driftfit runs``.
+    progress : callable, optional
+        Shows where the run stands.
     """
     cells = list(sweep.cells)
-    n_finished = len(store.finished(cells))
-    with interruptible(store, cells), shown(len(cells), n_finished, quiet=quiet) as report:
+    with attended(store, cells, progress) as report:
         launch(cells, SweepWork(), store, engine, on_cell=report, command=command or f"sweep {sweep.name}")
     results = store.results(cells)
     tables = summarise_sweep(cells, results)
