@@ -3,8 +3,8 @@
     DRIFTFIT_DATA=... python benchmarks/history.py [--half tuning|held-out] [--late 2 --windows 8] [--seeds 3]
 
 Windows with equally many rows, at most 1,500 of each. The newest one, and the ``--late`` ones before it, have no
-labels; those of the newest judge the answers and nothing else. What `adapt_frame` answers is compared with a model of all
-labels, with one of the first window, and with every way alone; the best of these is picked with the labels of the
+labels; those of the newest judge the answers and nothing else. What `adapt_frame` answers is compared with a model of
+all labels, with one of the first window, and with every way alone; the best of these is picked with the labels of the
 newest window, which no user has. Constants were fixed on one half of the tables (every second name) and are reported
 on the other. Every run is a line of the store, so that an interrupted command goes on where it stopped.
 """
