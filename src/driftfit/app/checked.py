@@ -32,7 +32,7 @@ from driftfit.selection.gains import UNDECLARED, accuracy_before
 from driftfit.selection.overlap import overlapping
 from driftfit.selection.weighted import effective_size, mean
 
-__all__ = ["Checked", "Progress", "check_frame", "check_table", "of_one_kind", "recorded"]
+__all__ = ["Checked", "Progress", "check_frame", "check_table", "new_learner", "of_one_kind", "recorded"]
 
 # Called with the name of a stage, how much of it is done and how much there is.
 Progress = Callable[[str, int, int], None]
@@ -206,19 +206,25 @@ def _ladder(
 
 
 def _source_model(table: Table, prepared: Prepared, settings: Settings) -> tuple[Learner, list[str]]:
-    """The model of the settings, trained on the labelled rows of the first window; and why this one."""
+    """The model of the settings, trained on all rows with a label; and why this one."""
+    source = prepared.training.source
+    learner, told = new_learner(prepared, settings)
+    everything = prepared.labelled
+    if everything is None or not isinstance(learner, ScikitLearner) or not learner.learns_in_batches:
+        return learner.fit(source.samples, source.codes()), told
+    told.append(f"the old model learnt from all {len(everything.rows):,} labelled rows, in batches")
+    return learner.fit_batches(_labelled_batches(table, prepared, everything, source.classes, settings.seed)), told
+
+
+def new_learner(prepared: Prepared, settings: Settings) -> tuple[Learner, list[str]]:
+    """The model of the settings, not trained; and why this one."""
     sample, source = prepared.sample.source, prepared.training.source
     classifier, told = model_from_word("logistic") if settings.model is None else settings.model, []
     if isinstance(classifier, BestModel):
         word, sentence = classifier.pick(source, settings.seed)
         classifier, told = model_from_word(word), [sentence]
     model = make_model(classifier, settings.encoder, len(sample), sample.samples.shape[1], settings.seed)
-    learner = as_learner(model, source.classes)
-    everything = prepared.labelled
-    if everything is None or not isinstance(learner, ScikitLearner) or not learner.learns_in_batches:
-        return learner.fit(source.samples, source.codes()), told
-    told.append(f"the old model learnt from all {len(everything.rows):,} labelled rows of the first window, in batches")
-    return learner.fit_batches(_labelled_batches(table, prepared, everything, source.classes, settings.seed)), told
+    return as_learner(model, source.classes), told
 
 
 def _labelled_batches(

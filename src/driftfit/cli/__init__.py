@@ -8,7 +8,7 @@ import sys
 from typing import NoReturn
 
 from driftfit import __version__
-from driftfit.cli import adapt, check, datasets, demo, export, label, paper, predict, report, runs, sweep
+from driftfit.cli import adapt, backtest, check, datasets, demo, export, label, paper, predict, report, runs, sweep
 from driftfit.cli.text import printable
 from driftfit.errors import InputError, SolverError
 
@@ -17,6 +17,7 @@ __all__ = ["COMMANDS", "main", "run_command"]
 COMMANDS = {
     "demo": demo,
     "check": check,
+    "backtest": backtest,
     "adapt": adapt,
     "label": label,
     "predict": predict,

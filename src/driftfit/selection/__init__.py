@@ -34,6 +34,7 @@ from driftfit.selection.reweighted import ReweightedSource
 from driftfit.selection.runs import Candidate, Runs
 from driftfit.selection.same_law import SameLaw
 from driftfit.selection.scoring import Scores, score_candidates
+from driftfit.selection.sets import PredictionSets
 from driftfit.selection.standard import standard_candidates
 from driftfit.selection.step_check import StepCheck, measure_step
 from driftfit.selection.unmoved_classes import ClassesMove
@@ -85,6 +86,7 @@ __all__ = [
     "PairedGain",
     "PathView",
     "PlanAgreement",
+    "PredictionSets",
     "PreparedEstimator",
     "ProportionShift",
     "ReweightedSource",
