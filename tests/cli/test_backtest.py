@@ -53,7 +53,7 @@ def test_an_interrupted_run_goes_on_where_it_was(words, tmp_path, capsys):
     kept[3].unlink()
     kept[5].write_bytes(b"broken off")
     before = {path: path.stat().st_mtime_ns for path in kept if path.exists()}
-    code, again, _ = called(capsys, *words, "--json", "-o", tmp_path / "kept")
+    _, again, _ = called(capsys, *words, "--json", "-o", tmp_path / "kept")
     made = [path for path in kept if before.get(path) != path.stat().st_mtime_ns]
     assert made == [kept[3], kept[5]]
     assert json.loads(again) == json.loads(plain) == json.loads((tmp_path / "kept" / "backtest.json").read_text())
@@ -69,7 +69,7 @@ def test_processes_give_the_same():
 
 
 def test_the_metric_is_the_users(words, capsys, tmp_path):
-    code, out, _ = called(capsys, *words, "--metric", "roc_auc", "--json")
+    _, out, _ = called(capsys, *words, "--metric", "roc_auc", "--json")
     assert json.loads(out)["metric"] == "roc_auc"
     (tmp_path / "costs.csv").write_text("true,no,yes\nno,0,1\nyes,4,0\n")
     _, out, _ = called(capsys, *words, "--metric", f"cost:{tmp_path / 'costs.csv'}")

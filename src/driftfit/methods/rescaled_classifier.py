@@ -1,4 +1,4 @@
-"""A classifier whose log-probabilities are scaled and shifted: calibrated, or corrected for other class proportions."""
+"""Classifiers around a trained one: with other probabilities, or with other answers to the same probabilities."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from driftfit.models import as_learner
 from driftfit.models.scikit import fit_weighted
 
-__all__ = ["RescaledClassifier"]
+__all__ = ["DecidingClassifier", "RescaledClassifier"]
 
 
 class RescaledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -58,6 +58,59 @@ class RescaledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict(self, X: Any) -> NDArray[Any]:
         """The class of largest rescaled probability."""
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
+
+    def _wrapped(self, model: Any) -> Self:
+        self.estimator_ = model
+        self.classes_ = np.asarray(model.classes_)
+        if hasattr(model, "n_features_in_"):
+            self.n_features_in_ = model.n_features_in_
+        return self
+
+
+class DecidingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Answers with the class of largest worth, where that is not always the likeliest one; probabilities stay.
+
+    Parameters
+    ----------
+    estimator : classifier
+    worth : array of shape (K, K)
+        What it is worth to answer class ``j`` (column) where class ``i`` (row) is true: minus a cost, or a weight of
+        each class on the diagonal, which is a threshold.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> model = LogisticRegression().fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
+    >>> wary = DecidingClassifier.of(model, np.diag([1.0, 4.0]))
+    >>> model.predict([[1.2]]).tolist(), wary.predict([[1.2]]).tolist()
+    ([0], [1])
+    """
+
+    def __init__(self, estimator: Any = None, worth: Any = None) -> None:
+        self.estimator = estimator
+        self.worth = worth
+
+    @classmethod
+    def of(cls, model: Any, worth: NDArray[np.float64]) -> DecidingClassifier:
+        """Around a trained classifier."""
+        return cls(model, np.asarray(worth, dtype=np.float64))._wrapped(model)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train the classifier inside anew; what answers are worth stays."""
+        return self._wrapped(fit_weighted(clone(self.estimator), X, y, sample_weight))
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Probabilities of the classifier inside."""
+        return np.asarray(softmax(as_learner(self.estimator_, self.classes_).logits(X), axis=1))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of largest worth."""
+        return np.asarray(self.classes_[self.decide(self.predict_proba(X))])
+
+    def decide(self, shares: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The number of the class of largest worth, for class probabilities."""
+        worth = np.eye(shares.shape[1]) if self.worth is None else np.asarray(self.worth)
+        return np.asarray((shares @ worth).argmax(axis=1))
 
     def _wrapped(self, model: Any) -> Self:
         self.estimator_ = model
