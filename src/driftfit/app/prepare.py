@@ -16,7 +16,7 @@ from driftfit.app.labels import Labels
 from driftfit.app.read import Table
 from driftfit.app.settings import Column, FilePosition, Settings
 from driftfit.app.streamed_windows import can_stream, stream_windows
-from driftfit.app.windows import Window, cut_windows
+from driftfit.app.windows import Window, cut_windows, in_given_order
 from driftfit.domains import Domain, DomainSequence, some_rows
 from driftfit.domains.windows import Windows
 from driftfit.errors import InputError
@@ -121,10 +121,12 @@ def _windows(table: Table, settings: Settings) -> tuple[list[Window], list[str],
     if isinstance(settings.order, Column):
         name = settings.order.name
         who = f"order column {name!r}"
-        if can_stream(rule) and table.streams(name, ordered=True):
+        if not settings.order_words and can_stream(rule) and table.streams(name, ordered=True):
             # So many rows are sampled, and a sample does not stand row by row.
             return *stream_windows(lambda: table.parts(name), table.n_rows, rule, who), False
         order = table.columns([name])[name].reset_index(drop=True)
+        if settings.order_words:
+            order = in_given_order(order, settings.order_words, who)
         return *cut_windows(order, rule, who), bool(order.dropna().is_monotonic_increasing)
     if isinstance(settings.order, FilePosition):
         if len(table.files) < 2:

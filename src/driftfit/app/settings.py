@@ -153,6 +153,8 @@ class Settings:
     group : str, optional
         Column that says what a row belongs to, such as its customer or machine; no feature. Rows of one group may
         resemble each other, so that tests count groups and not rows.
+    order_words : tuple of str
+        The values of the order column, first to last, where they are words whose order cannot be told.
     """
 
     label: str
@@ -175,6 +177,7 @@ class Settings:
     late: int | None = None
     assume: Any = ()
     group: str | None = None
+    order_words: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "assume", Assumption.of(self.assume))
@@ -194,6 +197,10 @@ class Settings:
             )
         if isinstance(self.order, Column) and self.order.name == self.label:
             raise InputError(f"label and order must be two columns, got {self.label!r} for both")
+        if self.order_words and not isinstance(self.order, Column):
+            raise InputError(f"order words belong to an order column, got them beside {str(self.order)!r}")
+        if len(set(self.order_words)) < len(self.order_words):
+            raise InputError(f"order words must differ, got {', '.join(self.order_words)}; name each one once")
         if self.group is not None and self.group == self.label:
             raise InputError(f"label and group must be two columns, got {self.label!r} for both")
         if self.proportions and (self.method is not None or self.n_generated is not None):
@@ -251,6 +258,7 @@ class Settings:
         return {
             "label": self.label,
             "order": str(self.order),
+            "order_words": list(self.order_words),
             "windows": str(self.windows),
             "model": "LogisticRegression(max_iter=1000)" if self.model is None else " ".join(str(self.model).split()),
             "encoder": "none" if self.encoder is None else " ".join(str(self.encoder).split()),

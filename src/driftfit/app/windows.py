@@ -15,6 +15,7 @@ from driftfit.domains import ByEdges, ByQuantile, ByValue
 from driftfit.domains.labels import object_array
 from driftfit.domains.order import Ranked, rank, value_name
 from driftfit.domains.windows import Windows
+from driftfit.domains.words import alphabetical, iso_date, like_years
 from driftfit.errors import InputError
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "comparable",
     "cut_windows",
     "exact_number",
+    "in_given_order",
     "joined_groups",
     "parse_values",
     "window_names",
@@ -103,6 +105,9 @@ def cut_windows(order: pd.Series, rule: Windows, who: str) -> tuple[list[Window]
     ranked = rank(values, who, _REMEDY)
     if len(ranked.used) < 2:
         raise InputError(f"{who} is constant ({_one(ranked.values[ranked.used[0]])}); the order column must vary")
+    if not ranked.closed and isinstance(ranked.values[0], str) and alphabetical(ranked.values):
+        shown = ", ".join(map(repr, ranked.values[:5])) + (", ..." if len(ranked.values) > 5 else "")
+        said.append(f"{who} holds words, taken alphabetically: {shown}; --order-words gives another order")
     groups = _groups(rule, values, ranked, who)
     if isinstance(rule, ByQuantile) and len(groups) < rule.n:
         said.append(f"{rule.n} windows were asked for and {len(groups)} made: rows of equal order stay together")
@@ -121,6 +126,22 @@ def cut_windows(order: pd.Series, rule: Windows, who: str) -> tuple[list[Window]
     ends = [(ranked.values[ranked.ranks[rows].min()], ranked.values[ranked.ranks[rows].max()]) for rows in merged]
     names = [name for name, _ in groups] if calendar else window_names(ends)
     return [Window(name, known[rows]) for name, rows in zip(names, merged, strict=True)], said
+
+
+def in_given_order(order: pd.Series, words: tuple[str, ...], who: str) -> pd.Series:
+    """A column of words as categories in the order that somebody gives.
+
+    >>> in_given_order(pd.Series(["Q1-22", "Q1-23", "Q2-22"]), ("Q1-22", "Q2-22", "Q1-23"), "order").cat.codes.tolist()
+    [0, 2, 1]
+    """
+    names = {value: value_name(exact_number(value) if isinstance(value, float) else value) for value in order.unique()}
+    strange = [name for value, name in names.items() if not pd.isna(value) and name not in words]
+    if strange:
+        raise InputError(
+            f"{who} has the value {strange[0]!r}, which is not among the order words {', '.join(words)}; name each one"
+        )
+    texts = [None if pd.isna(value) else names[value] for value in order]
+    return pd.Series(pd.Categorical(texts, categories=list(words), ordered=True), index=order.index)
 
 
 def parse_values(text: str) -> tuple[Any, ...]:
@@ -160,11 +181,16 @@ def exact_number(value: Any) -> Any:
 
 
 def as_dates(values: pd.Series) -> pd.Series:
-    """Dates in UTC; what is not an ISO date is missing. Time zones may be mixed, none means UTC."""
-    looks = values.map(lambda value: not isinstance(value, str) or (len(value) >= 8 and value[:4].isdigit()))
-    kept = values.where(looks.astype(bool) & ~values.map(lambda v: isinstance(v, int | float | bool)))
+    """Dates in UTC; what is no date, or may be more than one, is missing. Time zones may be mixed, none means UTC.
+
+    >>> as_dates(pd.Series(["2024-01-31", "31.01.2024 12:00", "1/2/2024", "2024-01-31 09:00 PST"])).dt.day.tolist()
+    [31.0, 31.0, nan, nan]
+    """
+    plain = [iso_date(v) if isinstance(v, str) else None if isinstance(v, int | float) else v for v in values]
     try:
-        dates = pd.to_datetime(kept, utc=True, errors="coerce", format="mixed").dt.as_unit("ns")
+        dates = pd.to_datetime(
+            pd.Series(plain, values.index, dtype=object), utc=True, errors="coerce", format="ISO8601"
+        ).dt.as_unit("ns")
     except (ValueError, TypeError, OverflowError, AttributeError):
         dates = pd.Series(pd.NaT, index=values.index).dt.tz_localize("UTC")
     assert isinstance(dates, pd.Series)
@@ -194,6 +220,8 @@ def comparable(order: pd.Series, who: str) -> Any:
     # The first value tells most columns of dates and words apart from numbers.
     if exact_number(items[0]) is not None:
         numbers = {item: exact_number(item) for item in set(items)}
+        if like_years([item for item in numbers if isinstance(item, str)]):
+            return items
         if all(number is not None for number in numbers.values()):
             return object_array([numbers[item] for item in items])
     dates = as_dates(order.astype(object))

@@ -98,6 +98,14 @@ def _columns(texts: list[str]) -> tuple[str, ...]:
 
 
 def _declare_windows(group: Any) -> None:
+    group.add_argument(
+        "--order-words",
+        type=lambda text: tuple(word.strip() for word in text.split(",")),
+        default=(),
+        metavar="WORDS",
+        help="values of the order column, first to last, where they are words: Jan22,Feb22,Mar22. Goes with any of the "
+        "others [numbers and dates have an order; words without figures are taken alphabetically]",
+    )
     group.add_argument("--windows", type=at_least(2), metavar="N", help="this many windows with equally many rows")
     group.add_argument(
         "--window-by",
@@ -242,6 +250,7 @@ def settings_of(chosen: argparse.Namespace, fail: Fail) -> Settings:
         in_use=_in_use(chosen),
         assume=chosen.assume,
         group=chosen.group,
+        order_words=chosen.order_words,
         labels_until=chosen.labels_until,
         history=History(chosen.history),
         late=chosen.late,

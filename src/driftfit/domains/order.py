@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -14,28 +12,10 @@ from numpy.typing import NDArray
 
 from driftfit.checks import without_mask
 from driftfit.domains.labels import is_missing, object_array
+from driftfit.domains.words import misplaced
 from driftfit.errors import InputError
 
 __all__ = ["Ranked", "category_ranks", "order_values", "rank", "value_name"]
-
-# Text in which the year comes last: a date, or a shorter unit in front of the year.
-_DATE_YEAR_LAST = re.compile(r"\s*\d{1,2}[./ -]\d{1,2}[./ -](\d{4}|\d{2})(\D.*)?")
-_YEAR_LAST = re.compile(r"(?:.*\D)?\d{1,2}\D+((?:19|20)\d\d)\s*")
-_MONTHS = [
-    "january",
-    "february",
-    "march",
-    "april",
-    "may",
-    "june",
-    "july",
-    "august",
-    "september",
-    "october",
-    "november",
-    "december",
-]
-_MONTH = re.compile(r"(?i)\b(" + "|".join(f"{name}|{name[:3]}" for name in _MONTHS) + r")\b")
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,45 +95,26 @@ def rank(values: Any, who: str, remedy: str = "use one sortable type, such as th
 
 
 def _check_words(ordered: Iterable[Any], who: str) -> None:
-    """Raise where values are text, and their order as words is not the order that they speak of.
+    """Raise where values are text, and their order as words may not be the order that they speak of.
 
     >>> _check_words(["2023-10-02", "2023-10-27", "2024-01-01"], "day")
     >>> _check_words(["month 10", "month 2"], "month")
     Traceback (most recent call last):
         ...
-    driftfit.errors.InputError: month is text, and its order as words is not that of time or numbers: 'month 10' comes \
-before 'month 2'; write dates as 2023-10-27 and numbers with leading zeros or as numbers, or give ordered categories
+    driftfit.errors.InputError: month is text, and as far as can be told its order as words is not that of time or \
+numbers: 'month 10' comes before 'month 2'; write dates as 2023-10-27 and numbers with leading zeros or as numbers, or \
+give the order: --order-words first,second,... or ordered categories
     """
-    if not all(isinstance(value, str) for value in ordered):
+    words = list(ordered)
+    if not all(isinstance(value, str) or (isinstance(value, bytes) and value.isascii()) for value in words):
         return
-    pair = _misplaced([str(value) for value in ordered])
+    pair = misplaced([value_name(value) for value in words])
     if pair is not None:
         raise InputError(
-            f"{who} is text, and its order as words is not that of time or numbers: {pair[0]!r} comes before "
-            f"{pair[1]!r}; write dates as 2023-10-27 and numbers with leading zeros or as numbers, or give ordered "
-            "categories"
+            f"{who} is text, and as far as can be told its order as words is not that of time or numbers: "
+            f"{pair[0]!r} comes before {pair[1]!r}; write dates as 2023-10-27 and numbers with leading zeros or as "
+            "numbers, or give the order: --order-words first,second,... or ordered categories"
         )
-
-
-def _misplaced(words: Sequence[str]) -> tuple[str, str] | None:
-    """Two neighbours of an ascending list of words that show what is wrong with its order."""
-    years = {found[1] for word in words if (found := _YEAR_LAST.fullmatch(word))}
-    months = {found[1].lower()[:3] for word in words if (found := _MONTH.search(word))}
-    if len(words) > 1 and (len(years) > 1 or len(months) > 1 or any(map(_DATE_YEAR_LAST.fullmatch, words))):
-        return words[0], words[1]
-    return next((pair for pair in pairwise(words) if _is_turned(*pair)), None)
-
-
-def _is_turned(word: str, after: str) -> bool:
-    """Whether two words begin alike up to a number, and the first has the larger one."""
-    try:
-        return float(word) > float(after)
-    except ValueError:
-        pass
-    for own, other in zip(re.split(r"(\d+)", word), re.split(r"(\d+)", after), strict=False):
-        if own != other:
-            return own.isdecimal() and other.isdecimal() and int(own[:400]) > int(other[:400])
-    return False
 
 
 def category_ranks(values: Any) -> tuple[NDArray[np.int64], list[Any]] | None:
