@@ -346,6 +346,9 @@ ODD = {
 }
 
 
+FIGURES = ("bytes", "durations", "structs", "lists", "html")
+
+
 class TestMessages:
     @pytest.mark.parametrize("kind", ODD)
     @pytest.mark.parametrize("role", ["label", "when"])
@@ -361,8 +364,11 @@ class TestMessages:
         rule = ["--window-by", "value"] if role == "when" else ["--windows", "3"]
         code, _, errors = driftfit("adapt", path, *options, *rule, "-o", tmp_path / "RUN")
         refused = ending == "parquet" and kind in ("structs", "lists")
-        assert code == int(refused), errors
+        # Words that hold figures have no order that anybody could be sure of.
+        figures = role == "when" and (kind == "html" or ending == "csv") and kind in FIGURES
+        assert code == int(refused or figures), errors
         assert not refused or "lists, records" in errors
+        assert not figures or "give the order: --order-words" in errors
         # What adapt takes, check takes.
         assert driftfit("check", path, *options, *rule)[0] == code
         if code == 0:

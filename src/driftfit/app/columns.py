@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from dataclasses import asdict, dataclass
+from decimal import Decimal
 from enum import Enum
+from numbers import Real
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from driftfit.app.windows import as_dates
+from driftfit.app.windows import as_dates, exact_number
 from driftfit.errors import InputError
 
-__all__ = ["ColumnPlan", "Kind", "conform", "feature_owners", "make_preprocessing", "plan_columns"]
+__all__ = ["ColumnPlan", "Kind", "conform", "feature_owners", "make_preprocessing", "missing_in", "plan_columns"]
 
 # Text with more distinct values than this keeps only the most frequent ones.
 MOST_CATEGORIES = 20
@@ -22,7 +24,9 @@ MOST_CATEGORIES = 20
 _LARGEST = 1e100
 # Share of the values that must read as numbers or dates for the column to count as such.
 _MOSTLY = 0.95
-_DECIMAL_COMMA = r"\s*[+-]?\d+(?:\.\d{3})*,\d+\s*"
+# Numbers as they are written where a comma stands for the point; and dates whose day and month look alike.
+_DECIMAL_COMMA = r"\s*[+-]?\d+(?:[.'\s]\d{3})*(?:,\d+)?(?:[eE][+-]?\d+)?\s*"
+_UNCLEAR_DATE = r"\s*\d{1,2}([./-])\d{1,2}\1(?:\d{4}|\d\d)(?:\s.*)?"
 _DATE_PARTS = ("month", "weekday", "hour")
 _TRUE, _FALSE = frozenset({"true", "yes", "t", "y"}), frozenset({"false", "no", "f", "n"})
 # How truth values are written once a column of them has become numbers.
@@ -42,11 +46,12 @@ class Kind(Enum):
 
 @dataclass(frozen=True)
 class ColumnPlan:
-    """One column: its kind and a remark for the user."""
+    """One column: its kind, a remark for the user, and the type that its values had when it was planned."""
 
     column: str
     kind: Kind
     note: str = ""
+    type: str = ""  # text, number, truth, date, duration; nothing where any will do
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -64,7 +69,7 @@ class ColumnPlan:
     @classmethod
     def from_dict(cls, plain: dict[str, str]) -> ColumnPlan:
         """The plan that `to_dict` wrote."""
-        return cls(plain["column"], Kind(plain["kind"]), plain["note"])
+        return cls(plain["column"], Kind(plain["kind"]), plain["note"], str(plain["type"]))
 
 
 def plan_columns(
@@ -101,36 +106,64 @@ def conform(frame: pd.DataFrame, plans: tuple[ColumnPlan, ...]) -> pd.DataFrame:
             continue
         values = frame[plan.column]
         if plan.kind is Kind.NUMBER:
-            done[plan.column] = _numbers(values)
+            # A duration is a number of seconds, and no other number is a duration.
+            alien = plan.type != "" and (plan.type == "duration") != (values.dtype.kind == "m")
+            done[plan.column] = np.full(len(values), np.nan) if alien else _numbers(values)
         elif plan.kind is Kind.BOOLEAN:
             done[plan.column] = _booleans(values)
         elif plan.kind is Kind.DATE:
             done.update(zip(plan.outputs, _date_parts(values), strict=True))
         else:
-            done[plan.column] = _words(values)
+            done[plan.column] = _words(values, plan.type)
     return pd.DataFrame(done, index=frame.index)
 
 
 def _plan(name: str, values: pd.Series, keep_constant: bool, coded: bool) -> ColumnPlan:
-    known = values.dropna()
+    known = values[~missing_in(values)]
     n_missing = len(values) - len(known)
     gaps = f"{n_missing} of {len(values)} values missing" if n_missing else ""
     if known.empty:
         return ColumnPlan(name, Kind.DROPPED, "all values are missing")
-    kind, note = _codes(known) if coded else _kind(known)
+    written = _type(known)
+    kind, note = _codes(known, written) if coded else _kind(known)
     if kind is Kind.NUMBER:
         numbers = _numbers(known)
         n_bad = int(np.isnan(numbers).sum())
         if n_bad == len(numbers):
-            return ColumnPlan(name, Kind.DROPPED, "no finite number")
+            return ColumnPlan(name, Kind.DROPPED, "no finite number", written)
         if n_bad:
             gaps = f"{n_missing + n_bad} of {len(values)} values missing, not numbers, or out of range"
         constant = np.nanmax(numbers) == np.nanmin(numbers)
     else:
         constant = known.map(str).nunique() == 1
     if constant and not keep_constant:
-        return ColumnPlan(name, Kind.DROPPED, f"constant ({str(known.iloc[0])[:40]})")
-    return ColumnPlan(name, kind, ", ".join(part for part in (note, gaps) if part))
+        return ColumnPlan(name, Kind.DROPPED, f"constant ({str(known.iloc[0])[:40]})", written)
+    return ColumnPlan(name, kind, ", ".join(part for part in (note, gaps) if part), written)
+
+
+def missing_in(values: pd.Series) -> NDArray[np.bool_]:
+    """Which values are missing; text without a letter is, since a CSV file cannot tell the two apart.
+
+    >>> missing_in(pd.Series(["a", "", None])).tolist()
+    [False, True, True]
+    """
+    absent = values.isna().to_numpy(dtype=bool)
+    if values.dtype.kind in "biufcmM" or isinstance(values.dtype, pd.DatetimeTZDtype):
+        return absent
+    return np.asarray(absent | np.array([isinstance(value, str) and value == "" for value in values], dtype=bool))
+
+
+def _type(known: pd.Series) -> str:
+    """What values are, whatever holds them."""
+    dtype = known.dtype.categories.dtype if isinstance(known.dtype, pd.CategoricalDtype) else known.dtype
+    if isinstance(dtype, pd.DatetimeTZDtype):
+        return "date"
+    if dtype.kind in "biufmM":
+        return {"b": "truth", "M": "date", "m": "duration"}.get(dtype.kind, "number")
+    kinds = set(known.map(type))
+    if kinds <= {bool, np.bool_}:
+        return "truth"
+    return "number" if all(issubclass(kind, Real | Decimal | np.number) for kind in kinds) else "text"
 
 
 def _kind(known: pd.Series) -> tuple[Kind, str]:
@@ -151,12 +184,18 @@ def _kind(known: pd.Series) -> tuple[Kind, str]:
     words = known.astype(object).map(str)
     if set(words.str.strip().str.lower().unique()) <= _TRUE | _FALSE:
         return Kind.BOOLEAN, "text read as yes or no"
-    if pd.to_numeric(words, errors="coerce").notna().mean() >= _MOSTLY:
+    if words.map(exact_number).notna().mean() >= _MOSTLY:
         return Kind.NUMBER, "text read as numbers"
-    if words.map(_looks_like_date).mean() >= _MOSTLY and as_dates(words).notna().mean() >= _MOSTLY:
+    if as_dates(words).notna().mean() >= _MOSTLY:
         return Kind.DATE, "text read as dates; used as month, weekday and hour"
-    if words.str.fullmatch(_DECIMAL_COMMA).mean() >= _MOSTLY:
-        return Kind.DROPPED, f"numbers with decimal commas, such as {words.iloc[0][:40]}; write them with points"
+    commas = words.str.contains(",", regex=False)
+    if commas.any() and words.str.fullmatch(_DECIMAL_COMMA).mean() >= _MOSTLY:
+        return (
+            Kind.DROPPED,
+            f"numbers with decimal commas, such as {words[commas].iloc[0][:40]}; write them with points",
+        )
+    if words.map(re.compile(_UNCLEAR_DATE).fullmatch).notna().mean() >= _MOSTLY:
+        return Kind.DROPPED, f"dates that may be read in two ways, such as {words.iloc[0][:40]}; write 2024-01-31"
     n_distinct = int(words.nunique())
     if n_distinct > MOST_CATEGORIES and n_distinct > 0.5 * len(words):
         return Kind.DROPPED, f"high cardinality: {n_distinct} distinct values in {len(words)} rows, like an identifier"
@@ -165,9 +204,9 @@ def _kind(known: pd.Series) -> tuple[Kind, str]:
     return Kind.CATEGORY, f"{n_distinct} values"
 
 
-def _codes(known: pd.Series) -> tuple[Kind, str]:
+def _codes(known: pd.Series, written: str) -> tuple[Kind, str]:
     """A column that somebody says holds codes: as many categories as there are, none of them an identifier."""
-    n_distinct = len(np.unique(_words(known).astype(str)))
+    n_distinct = len(np.unique(_words(known, written).astype(str)))
     kind = Kind.MANY_CATEGORIES if n_distinct > MOST_CATEGORIES else Kind.CATEGORY
     return kind, f"{n_distinct} values, as asked for"
 
@@ -178,10 +217,15 @@ def _numbers(values: pd.Series) -> NDArray[np.float64]:
     elif values.dtype.kind in "iufb":
         numbers = values.to_numpy(np.float64, na_value=np.nan)
     else:
-        words = values.astype(object).map(lambda value: value if isinstance(value, int | float) else str(value))
-        numbers = pd.to_numeric(words, errors="coerce").to_numpy(np.float64, na_value=np.nan)
+        numbers = np.array([_float(value) for value in values], dtype=np.float64)
     with np.errstate(invalid="ignore"):
         return np.where(np.abs(numbers) <= _LARGEST, numbers, np.nan)
+
+
+def _float(value: Any) -> float:
+    number = exact_number(value) if isinstance(value, Real | Decimal | str) else None
+    # Longer ones are beyond what counts as a number here.
+    return np.nan if number is None or abs(number) > _LARGEST else float(number)
 
 
 def _booleans(values: pd.Series) -> NDArray[np.float64]:
@@ -194,14 +238,24 @@ def _booleans(values: pd.Series) -> NDArray[np.float64]:
     return np.where(words.isin(_TRUE | _ONE), 1.0, np.where(words.isin(_FALSE | _ZERO), 0.0, np.nan))
 
 
-def _words(values: pd.Series) -> NDArray[np.object_]:
-    """Text; whole numbers read the same whether or not a missing neighbour made them floats."""
+def _words(values: pd.Series, written: str) -> NDArray[np.object_]:
+    """Text; numbers and truth values read the same however they are written, words that look like them do not."""
     codes, distinct = pd.factorize(values) if _hashes_apart(values) else (np.arange(len(values)), values)
-    plain = pd.Series(distinct).astype(object)
-    texts = plain.map(lambda v: str(int(v)) if isinstance(v, float) and v.is_integer() else str(v)).to_numpy(object)
-    texts = np.append(texts, "missing")[codes]
-    texts[values.isna().to_numpy()] = "missing"
+    texts = np.array(
+        [*(_word(value, written) for value in pd.Series(distinct).astype(object)), "missing"], dtype=object
+    )
+    texts = texts[codes]
+    texts[missing_in(values)] = "missing"
     return np.asarray(texts, dtype=object)
+
+
+def _word(value: Any, written: str) -> str:
+    if written == "number" and isinstance(value, str):
+        number = exact_number(value)
+        value = value if number is None else number
+    if written == "truth" and isinstance(value, str) and value.strip().lower() in ("true", "false"):
+        value = value.strip().capitalize()
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _hashes_apart(values: pd.Series) -> bool:
@@ -216,10 +270,6 @@ def _date_parts(values: pd.Series) -> list[NDArray[np.float64]]:
         angle = 2 * np.pi * values.to_numpy(np.float64, na_value=np.nan) / length
         parts += [np.sin(angle), np.cos(angle)]
     return parts
-
-
-def _looks_like_date(word: str) -> bool:
-    return re.match(r"\d{4}-\d\d?-\d\d?", word) is not None
 
 
 def _some(names: Any) -> str:

@@ -1,6 +1,7 @@
-"""CSV files, whose types are guessed: what the guess would lose is read again as text.
+"""CSV files as Parquet would hold them: one type for each column, found in all files before any of them is used.
 
-Those that are too large to be held are read once, a block at a time, into Parquet files of a temporary folder.
+A value is text until its column is known. Files that are too large to be held go, a block at a time, into Parquet files
+of a temporary folder.
 """
 
 from __future__ import annotations
@@ -14,14 +15,15 @@ import shutil
 import tempfile
 import weakref
 import zlib
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-import numpy as np
 import pandas as pd
 
-from driftfit.app.parquet_files import ParquetTable
-from driftfit.app.read import FileInfo, FrameTable, broken_csv, check_names, check_same_names, exact_integers, hash_file
+from driftfit.app.parquet_files import ParquetTable, to_pandas
+from driftfit.app.read import FileInfo, FrameTable, broken_csv, check_names, check_same_names, hash_file
 from driftfit.app.windows import exact_number
 from driftfit.errors import InputError
 from driftfit.files import cannot_write
@@ -33,43 +35,36 @@ _MOST_UNPACKED = 256 * 2**20
 _MOST_TIMES = 200
 # Bytes of text that are held in memory, and how many times its size a packed file is taken to have.
 MOST_HELD, _PACKED = 2**30, 4
+_BLOCK = 16 * 2**20
 # Beyond this floats no longer tell neighbouring whole numbers apart.
-_EXACT = 2.0**53
-# Words for a missing value.
+_EXACT = 2**53
+# Words for a missing value; among words only those that are not quoted.
 _GAPS = ("", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "None")
-_BROKEN = (ValueError, OSError, EOFError, zlib.error, pd.errors.ParserError, MemoryError, OverflowError)
+# A zero in front belongs to a code: it says nothing in a number, and would be lost in one.
+_CODE = "^[+-]?0[0-9xX]"
+_LOG = logging.getLogger("driftfit")
 
 
-def open_csv(paths: tuple[Path, ...]) -> FrameTable | ParquetTable:
-    """CSV files with the same columns, one after the other; large ones are not held in memory."""
+def open_csv(paths: tuple[Path, ...], texts: Collection[str] = ()) -> FrameTable | ParquetTable:
+    """CSV files with the same columns, one after the other; large ones are not held in memory.
+
+    ``texts`` names columns that hold words, whatever they look like in these files.
+    """
+    sources = tuple(_source(path) for path in paths)
+    for source in sources:
+        check_same_names(sources[0].names, source.names, paths[0], source.path)
+    types = _types(sources, frozenset(texts))
     if sum(path.stat().st_size * (_PACKED if path.name.endswith(".gz") else 1) for path in paths) > MOST_HELD:
-        separators = {_separator(path) for path in paths}
-        if len(separators) > 1:
-            raise InputError("large CSV files must have one separator; commas, semicolons or tabs in all of them")
-        return _open_large(paths, separators.pop())
-    frames = [read_csv(path) for path in paths]
-    for path, frame in zip(paths, frames, strict=True):
-        check_same_names(list(frames[0].columns), list(frame.columns), paths[0], path)
+        return _through_parquet(sources, types)
+    frames = [_frame(source, types) for source in sources]
     files = tuple(FileInfo(p.name, hash_file(p), len(f)) for p, f in zip(paths, frames, strict=True))
-    return FrameTable(frames[0] if len(frames) == 1 else _joined(frames), files, guessed=True)
+    return FrameTable(frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True), files, guessed=True)
 
 
 def read_csv(path: Path) -> pd.DataFrame:
     """A CSV file with a header; commas, semicolons or tabs."""
-    separator = _separator(path)
-    try:
-        with _opened(path) as text:
-            frame = pd.read_csv(text, sep=separator, low_memory=False)
-        if isinstance(frame.index, pd.RangeIndex):
-            frame = _with_all_digits(frame, path, separator)
-    except InputError:
-        raise
-    except _BROKEN as error:
-        raise broken_csv(path, error) from None
-    if not isinstance(frame.index, pd.RangeIndex):
-        raise InputError(f"{str(path)!r} has rows with more values than the header has names; name every column")
-    frame.columns = pd.Index([str(name) for name in frame.columns])
-    return frame
+    source = _source(path)
+    return _frame(source, _types((source,), frozenset()))
 
 
 def without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
@@ -87,61 +82,181 @@ def without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(**{name: frame[name].map(safe) for name in words})
 
 
-def _with_all_digits(frame: pd.DataFrame, path: Path, separator: str) -> pd.DataFrame:
-    """Large whole numbers beside gaps, which became floats or text with the gaps in it, read again."""
-    suspects = [name for name in frame.columns if frame[name].dtype.kind == "f" and _large_and_whole(frame[name])]
-    suspects += [name for name in frame.columns if frame[name].dtype.kind == "O" and frame[name].isin(_GAPS).any()]
-    if not suspects:
-        return frame
-    with _opened(path) as text:
-        again = pd.read_csv(text, sep=separator, usecols=suspects, dtype=str)
-    for name in suspects:
-        words = again[name].str.strip()
-        frame[name] = again[name] if frame[name].dtype.kind == "O" else frame[name]
-        if words.dropna().str.fullmatch(r"[+-]?[0-9]{1,20}").all():
-            numbers = [None if pd.isna(word) else int(word) for word in words]
-            known = [number for number in numbers if number is not None]
-            if min(known) >= (0 if max(known) >= 2**63 else -(2**63)) and max(known) < 2**64:
-                frame[name] = exact_integers(numbers)
-    return frame
+@dataclass(frozen=True)
+class _Source:
+    """A file, how its fields are separated, and what its header names."""
+
+    path: Path
+    separator: str
+    names: list[str]
 
 
-def _large_and_whole(values: pd.Series) -> bool:
-    known = values.to_numpy(np.float64)
-    known = known[np.isfinite(known)]
-    return bool(len(known)) and bool(np.abs(known).max() >= _EXACT) and bool((known == np.round(known)).all())
+@dataclass(eq=False)
+class _Column:
+    """What the values of a column are, as far as they were seen."""
+
+    kinds: set[str] = field(default_factory=set)
+    low: int = 0  # of whole numbers
+    high: int = 0
+
+    def type(self) -> Any:
+        """The narrowest type that holds every value as it is written."""
+        import pyarrow as pa
+
+        large = max(-self.low, self.high) > _EXACT
+        if not self.kinds:
+            return pa.float64()
+        if self.kinds == {"truth"}:
+            return pa.bool_()
+        if self.kinds == {"whole"} and self.high < 2**63:
+            return pa.int64()
+        if self.kinds == {"whole"} and self.low >= 0:
+            return pa.uint64()
+        return pa.float64() if self.kinds <= {"whole", "number"} and not large else pa.string()
+
+    def add(self, words: Any) -> None:
+        """Look at more values, none of them missing."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        if len(words) == 0 or "text" in self.kinds:
+            return
+        if words[0].as_py().lower() in ("true", "false"):
+            all_truth = pc.all(pc.is_in(pc.utf8_lower(words), pa.array(["true", "false"]))).as_py()
+            self.kinds.add("truth" if all_truth else "text")
+            return
+        numbers = None if pc.any(pc.match_substring_regex(words, _CODE)).as_py() else _as_numbers(words)
+        if numbers is None:
+            self.kinds.add("text")
+        elif pa.types.is_integer(numbers.type):
+            self.kinds.add("whole")
+            ends = pc.min_max(numbers).as_py()
+            self.low, self.high = min(self.low, ends["min"]), max(self.high, ends["max"])
+        else:
+            self.kinds.add("number")
+            large = words.filter(pc.greater(pc.abs(numbers), float(_EXACT)))
+            if pc.any(pc.match_substring_regex(large, "^[+-]?[0-9]+$")).as_py():
+                self.kinds.add("text")
 
 
-def _joined(frames: list[pd.DataFrame]) -> pd.DataFrame:
-    """One below the other; large whole numbers do not become floats because another file has gaps."""
-    first = frames[0]
-    for name in first.columns:
-        kinds = {frame[name].dtype.kind for frame in frames}
-        if "f" in kinds and kinds & {"i", "u"}:
-            whole = [frame[name] for frame in frames if frame[name].dtype.kind in "iu"]
-            if any(len(part) and max(abs(int(part.max())), abs(int(part.min()))) >= _EXACT for part in whole):
-                frames = [frame.assign(**{name: frame[name].astype(object)}) for frame in frames]
-    return pd.concat(frames, ignore_index=True)
+def _as_numbers(words: Any) -> Any:
+    """Words as whole numbers or else as floats; None where one of them is neither."""
+    import pyarrow as pa
+
+    for kind in (pa.int64(), pa.uint64(), pa.float64()):
+        try:
+            return words.cast(kind)
+        except pa.ArrowInvalid:
+            continue
+    return None
 
 
-def _separator(path: Path) -> str:
-    """The separator that splits the header; checks the header on the way."""
+def _types(sources: tuple[_Source, ...], texts: frozenset[str]) -> dict[str, Any]:
+    """The type of each column, from every value of every file."""
+    import pyarrow as pa
+
+    found = {name: _Column({"text"} if name in texts else set()) for name in sources[0].names}
+    for source in sources:
+        for batch in _batches(source):
+            for name, column in found.items():
+                if "text" not in column.kinds:
+                    column.add(_without_gaps(batch.column(name)).drop_null())
+    return {name: pa.string() if name in texts else column.type() for name, column in found.items()}
+
+
+def _without_gaps(words: Any) -> Any:
+    """Values of a column that may hold numbers: without spaces around them, and missing where they say so."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    words = pc.utf8_trim_whitespace(words)
+    return pc.if_else(pc.is_in(words, pa.array(_GAPS)), pa.scalar(None, pa.string()), words)
+
+
+def _typed(words: Any, kind: Any) -> Any:
+    """The values of a column in its type."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_string(kind):
+        return pc.if_else(pc.equal(words, ""), pa.scalar(None, pa.string()), words)
+    words = _without_gaps(words)
+    return pc.equal(pc.utf8_lower(words), "true") if pa.types.is_boolean(kind) else words.cast(kind)
+
+
+def _typed_batches(source: _Source, types: dict[str, Any]) -> Iterator[Any]:
+    import pyarrow as pa
+
+    for batch in _batches(source):
+        yield pa.RecordBatch.from_arrays(
+            [_typed(batch.column(name), types[name]) for name in source.names], schema=_schema(source, types)
+        )
+
+
+def _schema(source: _Source, types: dict[str, Any]) -> Any:
+    import pyarrow as pa
+
+    return pa.schema([(name, types[name]) for name in source.names])
+
+
+def _frame(source: _Source, types: dict[str, Any]) -> pd.DataFrame:
+    import pyarrow as pa
+
+    return to_pandas(pa.Table.from_batches(list(_typed_batches(source, types)), _schema(source, types)))
+
+
+def _batches(source: _Source) -> Iterator[Any]:
+    """The rows of a file, every field as it is written."""
+    import pyarrow as pa
+    import pyarrow.csv as pc
+
+    read = pc.ReadOptions(block_size=_BLOCK, column_names=source.names, skip_rows_after_names=1)
+    parse = pc.ParseOptions(delimiter=source.separator, newlines_in_values=True)
+    convert = pc.ConvertOptions(
+        column_types=dict.fromkeys(source.names, pa.string()),
+        null_values=list(_GAPS),
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+    )
+    try:
+        with _opened(source.path) as text, pc.open_csv(text, read, parse, convert) as reader:
+            yield from reader
+    except pa.ArrowInvalid as error:
+        found = re.search(r"Expected (\d+) columns, got (\d+)", str(error))
+        if found is None:
+            raise broken_csv(source.path, error) from None
+        more = int(found[2]) > int(found[1])
+        raise InputError(
+            f"{str(source.path)!r} is not a CSV table (a row has {'more' if more else 'fewer'} values than the header "
+            f"has names, {found[2]} and {found[1]}); "
+            + ("name every column" if more else "give every row a field for each column")
+        ) from None
+    except (pa.ArrowException, EOFError, zlib.error, OSError) as error:
+        raise broken_csv(source.path, error) from None
+
+
+def _source(path: Path) -> _Source:
+    """The separator that splits the header, and the names in it."""
     try:
         with _opened(path) as text:
             header = text.readline(10_000_000).decode("utf-8-sig")
+            # A quoted name may go on in the next line.
+            while header.count('"') % 2 and len(header) < 10_000_000 and (more := text.readline(10_000_000)):
+                header += more.decode("utf-8")
     except (OSError, UnicodeDecodeError, EOFError, zlib.error) as error:
         raise broken_csv(path, error) from None
     if not header.strip():
         raise InputError(f"{str(path)!r} has no header line; the first line must name the columns")
     if "\x00" in header:
         raise InputError(f"{str(path)!r} holds binary data, not text; is it a CSV file?")
-    separator = max(",;\t", key=header.count)
     try:
-        names = next(csv.reader([header], delimiter=separator))
+        split = {mark: next(csv.reader(io.StringIO(header, newline=""), delimiter=mark)) for mark in ",;\t"}
     except csv.Error as error:
         raise InputError(f"the header of {str(path)!r} cannot be read ({error})") from None
+    separator = max(split, key=lambda mark: len(split[mark]))
+    names = [name or f"Unnamed: {place}" for place, name in enumerate(split[separator])]
     check_names(names, repr(str(path)))
-    return separator
+    return _Source(path, separator, names)
 
 
 def _opened(path: Path) -> IO[bytes]:
@@ -175,36 +290,6 @@ class _Unpacked(io.RawIOBase):
         super().close()
 
 
-_LOG = logging.getLogger("driftfit")
-_BLOCK = 16 * 2**20
-# Guessed from the first block; where a later value does not fit, the next type is tried, text in the end.
-_WIDER = {"null": "int64", "int64": "double"}
-_ALIASES = ("int64", "double", "bool", "string")
-
-
-def _open_large(paths: tuple[Path, ...], separator: str) -> ParquetTable:
-    """CSV files with the same columns as a table that is read in parts."""
-    folder = _Folder()
-    _LOG.warning("driftfit: %s is large; it is read through the temporary folder %s", paths[0].name, folder.place)
-    types: dict[str, Any] = {}
-    found: list[tuple[int, Any]] = []
-    while len(found) < len(paths):
-        try:
-            found = []
-            for number, path in enumerate(paths):
-                found.append(_converted(path, separator, folder.place / f"{number:05}.parquet", types))
-                check_same_names(found[0][1].names, found[-1][1].names, paths[0], path)
-                _check_types(found[0][1], found[-1][1])
-        except _DoesNotFitError as error:
-            found, types[error.column] = [], error.wider
-        except OSError as error:
-            raise cannot_write(folder.place, error) from None
-    counts, names = [rows for rows, _ in found], list(found[0][1].names)
-    files = tuple(FileInfo(path.name, hash_file(path), rows) for path, rows in zip(paths, counts, strict=True))
-    parts = tuple(sorted(folder.place.iterdir()))
-    return ParquetTable(parts, names, files, guessed=True, keeps=folder)
-
-
 class _Folder:
     """A temporary folder that ends with this object, or with the process."""
 
@@ -213,54 +298,23 @@ class _Folder:
         weakref.finalize(self, shutil.rmtree, self.place, True)
 
 
-class _DoesNotFitError(Exception):
-    """A value that the type of its column does not hold."""
-
-    def __init__(self, column: str, wider: Any) -> None:
-        super().__init__(column)
-        self.column, self.wider = column, wider
-
-
-def _converted(path: Path, separator: str, target: Path, types: dict[str, Any]) -> tuple[int, Any]:
-    """Write a CSV file as Parquet; its rows, and the names and types of its columns."""
-    import pyarrow as pa
-    import pyarrow.csv as pc
+def _through_parquet(sources: tuple[_Source, ...], types: dict[str, Any]) -> ParquetTable:
+    """CSV files as a table that is read in parts."""
     import pyarrow.parquet as pq
 
-    read = pc.ReadOptions(block_size=_BLOCK)
-    parse = pc.ParseOptions(delimiter=separator, newlines_in_values=True)
-    convert = pc.ConvertOptions(column_types=types, null_values=list(_GAPS), strings_can_be_null=True)
-    try:
-        with _opened(path) as text, pc.open_csv(text, read, parse, convert) as reader:
-            known = reader.schema
-            with pq.ParquetWriter(target, known) as writer:
-                rows = 0
-                for batch in reader:
+    folder = _Folder()
+    name = sources[0].path.name
+    _LOG.warning("driftfit: %s is large; it is read through the temporary folder %s", name, folder.place)
+    files = []
+    for number, source in enumerate(sources):
+        rows = 0
+        try:
+            with pq.ParquetWriter(folder.place / f"{number:05}.parquet", _schema(source, types)) as writer:
+                for batch in _typed_batches(source, types):
                     writer.write_batch(batch)
                     rows += len(batch)
-    except pa.ArrowInvalid as error:
-        found = re.search(r"In CSV column #(\d+): .*conversion error to (\S+?):", str(error))
-        names = _header(path, separator)
-        if found is None or int(found[1]) >= len(names) or types.get(names[int(found[1])]) == pa.string():
-            raise broken_csv(path, error) from None
-        raise _DoesNotFitError(names[int(found[1])], pa.type_for_alias(_WIDER.get(found[2], "string"))) from None
-    except (pa.ArrowException, EOFError, UnicodeDecodeError) as error:
-        raise broken_csv(path, error) from None
-    return rows, known
-
-
-def _header(path: Path, separator: str) -> list[str]:
-    with _opened(path) as text:
-        return next(csv.reader([text.readline().decode("utf-8-sig")], delimiter=separator))
-
-
-def _check_types(first: Any, other: Any) -> None:
-    """Raise where the type of a column differs between files."""
-    import pyarrow as pa
-
-    for name in first.names:
-        words = {str(first.field(name).type), str(other.field(name).type)}
-        if len(words) > 1:
-            known = words - {"null"}
-            wider = known.pop() if len(known) == 1 else "double" if known == {"int64", "double"} else "string"
-            raise _DoesNotFitError(name, pa.type_for_alias(wider) if wider in _ALIASES else pa.string())
+        except OSError as error:
+            raise cannot_write(folder.place, error) from None
+        files.append(FileInfo(source.path.name, hash_file(source.path), rows))
+    parts = tuple(sorted(folder.place.iterdir()))
+    return ParquetTable(parts, sources[0].names, tuple(files), guessed=True, keeps=folder)

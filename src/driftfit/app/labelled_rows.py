@@ -138,7 +138,8 @@ def read_labelled(path: Path, checked: Checked) -> LabelledRows:
     Rows without a label are left out.
     """
     _check_columns(checked)
-    table, label = open_table([path]), checked.settings.label
+    label = checked.settings.label
+    table = open_table([path], (label,))
     missing = [name for name in (ROW, label) if name not in table.names]
     if missing:
         raise InputError(f"{str(path)!r} has no column {missing[0]!r}; driftfit label writes such a file")

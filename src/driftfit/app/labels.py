@@ -140,7 +140,8 @@ def _guessed_again(own: pd.Series) -> pd.Series:
     """Text as the numbers or truth values that it would be if nothing else stood in the column."""
     words = own.map(str).str.strip()
     numbers = words.map(exact_number)
-    if numbers.notna().all():
+    # A zero in front belongs to a word: classes 01 and 1 are two.
+    if numbers.notna().all() and not words.str.match("[+-]?0[0-9]").any():
         return pd.Series(numbers.tolist(), index=own.index, dtype=object)
     if set(words.str.lower().unique()) <= {"true", "false"}:
         return words.str.lower() == "true"

@@ -17,7 +17,7 @@ from driftfit.app.read import BATCH_ROWS, FileInfo, check_names, check_same_name
 from driftfit.errors import InputError
 from driftfit.files import cannot_write
 
-__all__ = ["IN_MEMORY_ROWS", "ParquetTable", "Spooled", "collected", "open_parquet", "write_frames"]
+__all__ = ["IN_MEMORY_ROWS", "ParquetTable", "Spooled", "collected", "open_parquet", "to_pandas", "write_frames"]
 
 # Tables with more rows are read in parts: whole columns of them would fill the memory.
 IN_MEMORY_ROWS = 2_000_000
@@ -54,7 +54,7 @@ class ParquetTable:
         except (pa.ArrowException, OSError) as error:
             raise InputError(f"the Parquet files cannot be read together ({first_line(error)})") from None
         _check_categories(whole)
-        return _to_pandas(whole)
+        return to_pandas(whole)
 
     def streams(self, name: str, *, ordered: bool = False) -> bool:
         import pyarrow as pa
@@ -78,7 +78,7 @@ class ParquetTable:
             try:
                 with pq.ParquetFile(path) as file:
                     for batch in file.iter_batches(batch_size=_PART_ROWS, columns=[name]):
-                        yield _to_pandas(pa.Table.from_batches([batch]))[name]
+                        yield to_pandas(pa.Table.from_batches([batch]))[name]
             except (pa.ArrowException, OSError) as error:
                 raise InputError(f"{str(path)!r} cannot be read ({first_line(error)})") from None
 
@@ -132,7 +132,7 @@ def _taken(
             own = rows[slice(*np.searchsorted(rows, [start, start + len(batch)]))]
         if len(own):
             table = table if len(own) == len(batch) else table.take(pa.array(own - start))
-            yield own, _to_pandas(table)[names]
+            yield own, to_pandas(table)[names]
         start += len(batch)
 
 
@@ -143,21 +143,46 @@ def open_parquet(paths: tuple[Path, ...]) -> ParquetTable:
 
     files = []
     names: list[str] = []
+    types: dict[str, tuple[str, Path]] = {}
     for path in paths:
         try:
             with pq.ParquetFile(path) as file:
-                own = list(file.schema_arrow.names)
+                schema = file.schema_arrow
+                own = list(schema.names)
                 rows = file.metadata.num_rows
         except (pa.ArrowException, OSError, ValueError) as error:
             raise InputError(f"{str(path)!r} is not a Parquet table ({first_line(error)})") from None
         check_names(own, repr(str(path)))
         names = names or own
         check_same_names(names, own, paths[0], path)
+        for name, kind in zip(own, schema.types, strict=True):
+            word = _held(kind)
+            known, where = types.setdefault(name, (word, path)) if word != "nothing" else (word, path)
+            if known != word:
+                raise InputError(
+                    f"column {name!r} holds {known} in {where.name} and {word} in {path.name}; write one type"
+                )
         files.append(FileInfo(path.name, hash_file(path), rows))
     return ParquetTable(paths, [name for name in names if not name.startswith("__index_level_")], tuple(files))
 
 
-def _to_pandas(table: Any) -> pd.DataFrame:
+def _held(kind: Any) -> str:
+    """What a type of pyarrow holds; columns of numbers may be whole in one file and not in another."""
+    import pyarrow as pa
+
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    known = {
+        "nothing": pa.types.is_null,
+        "true and false": pa.types.is_boolean,
+        "dates": lambda own: pa.types.is_timestamp(own) or pa.types.is_date(own),
+        "words": lambda own: pa.types.is_string(own) or pa.types.is_large_string(own) or pa.types.is_string_view(own),
+        "numbers": lambda own: pa.types.is_integer(own) or pa.types.is_floating(own) or pa.types.is_decimal(own),
+    }
+    return next((word for word, fits in known.items() if fits(kind)), str(kind))
+
+
+def to_pandas(table: Any) -> pd.DataFrame:
+    """A table of pyarrow with every digit of its whole numbers, rows numbered by their place."""
     import pyarrow as pa
 
     try:

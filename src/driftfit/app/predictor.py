@@ -13,7 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from driftfit.app.columns import ColumnPlan, Kind, as_matrix, conform
+from driftfit.app.columns import ColumnPlan, Kind, as_matrix, conform, missing_in
 from driftfit.app.labels import is_true
 from driftfit.app.own_model import OwnModel, label_codes
 from driftfit.app.read import Table
@@ -51,6 +51,12 @@ class Predictor:
     def columns(self) -> list[str]:
         """The columns that a table must have."""
         return [plan.column for plan in self.plans if plan.kind is not Kind.DROPPED]
+
+    @property
+    def texts(self) -> frozenset[str]:
+        """Columns that held words in training: a new file holds words there too, whatever they look like."""
+        said = () if self.own is None else self.own.hidden
+        return frozenset([*(plan.column for plan in self.plans if plan.type == "text"), *said])
 
     @property
     def n_compared(self) -> int:
@@ -233,7 +239,9 @@ class Gaps:
     # Column to how many of its words never occurred in training.
     unknown: dict[str, int] = field(default_factory=dict)
     n_blind: int = 0  # rows of which nothing at all could be read
-    # An unreadable value of a column, and what it should have been.
+    wordless: set[str] = field(default_factory=set)  # columns of words of which none was missing in training
+    many: set[str] = field(default_factory=set)  # columns of more words than there are features for
+    # An unreadable or unknown value of a column, and what it should have been.
     examples: dict[str, str] = field(default_factory=dict)
     kinds: dict[str, str] = field(default_factory=dict)
 
@@ -251,9 +259,20 @@ class Gaps:
                 mine[column] = mine.get(column, 0) + count
         self.examples = {**other.examples, **self.examples}
         self.kinds.update(other.kinds)
+        self.wordless |= other.wordless
+        self.many |= other.many
 
     def refuse(self) -> None:
         """Raise where a column is unreadable in most rows, or most rows are unreadable in every column."""
+        for column, count in self.unknown.items():
+            present = self.n_rows - self.missing.get(column, 0)
+            # Where words are many, training saw a part of them.
+            if count > (present - 1 if column in self.many else _MOST * present):
+                raise InputError(
+                    f"column {column!r}: {count} of {self.n_rows} words never occurred in training (such as "
+                    f"{self.examples[column]}), where they are such as {self.kinds[column]}; write them as in the "
+                    "training table, or run adapt on a table that has them"
+                )
         for column, count in self.unreadable.items():
             if count > _MOST * self.n_rows:
                 raise InputError(
@@ -279,7 +298,8 @@ class Gaps:
         ]
         if all_gaps:
             said += [
-                f"column {column!r}: {count} of {self.n_rows} values are missing and were filled in"
+                f"column {column!r}: {count} of {self.n_rows} values are missing and "
+                + ("count as none" if column in self.wordless else "were filled in")
                 for column, count in self.missing.items()
             ]
             said += [
@@ -298,7 +318,7 @@ def find_gaps(frame: pd.DataFrame, conformed: pd.DataFrame, plans: tuple[ColumnP
     for plan in plans:
         if plan.kind is Kind.DROPPED:
             continue
-        absent = frame[plan.column].isna().to_numpy()
+        absent = missing_in(frame[plan.column])
         if plan.kind in _WHAT:
             gap = np.isnan(conformed[plan.outputs[0]].to_numpy(np.float64))
             strange = gap & ~absent
@@ -311,10 +331,19 @@ def find_gaps(frame: pd.DataFrame, conformed: pd.DataFrame, plans: tuple[ColumnP
                 found.examples[plan.column] = repr(frame[plan.column].iloc[int(np.argmax(strange))])[:40]
             continue
         blind &= absent
-        if plan.column in words:
-            own, distinct = pd.factorize(conformed[plan.column])
-            new = ~np.isin(np.asarray(distinct, dtype=str), words[plan.column])[own]
-            _count(found.unknown, plan.column, new & ~absent)
+        known = words[plan.column]
+        own, distinct = pd.factorize(conformed[plan.column])
+        new = ~np.isin(np.asarray(distinct, dtype=str), known)[own] & ~absent
+        _count(found.missing, plan.column, absent)
+        _count(found.unknown, plan.column, new)
+        if "missing" not in known:
+            found.wordless.add(plan.column)
+            filled += absent
+        if plan.kind is Kind.MANY_CATEGORIES:
+            found.many.add(plan.column)
+        if new.any():
+            found.kinds[plan.column] = ", ".join(repr(str(word)) for word in known[:3])
+            found.examples[plan.column] = repr(frame[plan.column].iloc[int(np.argmax(new))])[:40]
     found.filled.append(filled)
     found.n_blind = int(blind.sum())
     return found
@@ -326,10 +355,10 @@ def _count(counts: dict[str, int], column: str, cells: NDArray[np.bool_]) -> Non
 
 
 def _known_words(preprocessing: Any) -> dict[str, NDArray[Any]]:
-    """The words of each column; where rare ones share a feature, a new word is one of them and no stranger."""
-    known: dict[str, NDArray[Any]] = {}
-    for name, encoder, columns in preprocessing.transformers_:
-        if name == "categories":
-            for place, column in enumerate(columns):
-                known[column] = np.asarray(encoder.categories_[place], dtype=str)
-    return known
+    """The words of each column that are known from training."""
+    return {
+        column: np.asarray(words, dtype=str)
+        for _, encoder, columns in preprocessing.transformers_
+        if hasattr(encoder, "categories_")
+        for column, words in zip(columns, encoder.categories_, strict=True)
+    }

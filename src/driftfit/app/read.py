@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import glob
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -137,7 +137,7 @@ class FrameTable:
             yield part, self.frame[list(names)].iloc[part]
 
 
-def open_table(paths: Sequence[Path]) -> Table:
+def open_table(paths: Sequence[Path], texts: Collection[str] = ()) -> Table:
     """Open one or more files of the same kind, or a folder of images.
 
     Parameters
@@ -145,6 +145,8 @@ def open_table(paths: Sequence[Path]) -> Table:
     paths : sequence of Path
         CSV or Parquet files with the same columns, one after the other; folders and patterns such as ``data/*.parquet``
         stand for the files in them, by name. Or one folder of images with a CSV.
+    texts : collection of str
+        Columns of CSV files that hold words, whatever they look like; those of a model are `Predictor.texts`.
     """
     if not paths:
         raise InputError("no table given; name a CSV or Parquet file, or a folder of images")
@@ -162,7 +164,7 @@ def open_table(paths: Sequence[Path]) -> Table:
         return open_parquet(tuple(paths))
     from driftfit.app.csv_files import open_csv
 
-    return open_csv(tuple(paths))
+    return open_csv(tuple(paths), texts)
 
 
 def table_of(frame: Any) -> FrameTable:

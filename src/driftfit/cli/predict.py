@@ -55,7 +55,7 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
 
     check_predictions_path(chosen.out)
     predictor = load_run(chosen.run, None if chosen.old_model is None else own_model(chosen.old_model)).predictor
-    table = open_table(chosen.tables)
+    table = open_table(chosen.tables, predictor.texts)
     with recorded() as messages:
         frames = predictor.predict_frames(table, engine=engine_of(chosen))
         if chosen.out.suffix == ".csv" and not chosen.raw_text:
