@@ -146,7 +146,11 @@ def test_the_numbers_are_the_same_in_json(tmp_path):
 def test_text_of_the_users_is_text(tmp_path):
     """Neither markup nor control characters in names of columns and windows do anything."""
     names = np.array(["[red]a\x1b[31m[/x]", "[bold]b" + "c" * 60, "[/]d"])
-    frame = gaussians().assign(when=lambda f: names[f["when"]]).rename(columns={"u": "[blink]u"})
+    frame = (
+        gaussians()
+        .assign(when=lambda f: pd.Categorical(names[f["when"]], names, ordered=True))
+        .rename(columns={"u": "[blink]u"})
+    )
     frame["[/red]same"] = 1
     code, text = same(tmp_path, written(tmp_path, "t.parquet", frame), *LABEL, *ORDER, "--by-value")
     assert code == 0

@@ -156,7 +156,7 @@ def _until(settings: Settings, windows: list[Window]) -> int:
     if until is None:
         return len(windows) - 1
     names = [window.name for window in windows]
-    place = names.index(until) if until in names else int(until) - 1 if until.isdecimal() else -1
+    place = names.index(until) if until in names else int(until) - 1 if until.isdecimal() and len(until) < 10 else -1
     if not 0 <= place < len(windows):
         raise InputError(f"there is no window {until!r} up to which labels may be used; there are {', '.join(names)}")
     return place

@@ -21,6 +21,7 @@ from driftfit.app.windows import (
     ByCalendar,
     Window,
     as_dates,
+    check_rule,
     comparable,
     exact_number,
     joined_groups,
@@ -48,6 +49,7 @@ def can_stream(rule: Windows) -> TypeGuard[Streamable]:
 
 def stream_windows(parts: Parts, n_rows: int, rule: Streamable, who: str) -> tuple[list[Window], list[str]]:
     """`cut_windows` for a column of numbers or dates that is read in parts."""
+    check_rule(rule, who)
 
     def values() -> Iterator[tuple[NDArray[np.bool_], Values]]:
         for part in parts():

@@ -24,6 +24,7 @@ __all__ = [
     "ByCalendar",
     "Window",
     "as_dates",
+    "check_rule",
     "comparable",
     "cut_windows",
     "exact_number",
@@ -88,12 +89,19 @@ class ByCalendar:
         return [(str(period), np.flatnonzero(codes == number)) for number, period in enumerate(distinct)]
 
 
+def check_rule(rule: Windows, who: str) -> None:
+    """Raise where so many windows are asked for that nothing is gained by looking at the rows."""
+    if isinstance(rule, ByQuantile) and rule.n > MOST_WINDOWS:
+        raise InputError(f"{who}: {rule.n} windows are more than {MOST_WINDOWS}; ask for fewer with --windows")
+
+
 def cut_windows(order: pd.Series, rule: Windows, who: str) -> tuple[list[Window], list[str]]:
     """Cut the rows into windows along the order column; also returns sentences on what was left out or merged.
 
     Values are numbers, dates (time zones are brought to UTC), ordered categories, text, or whatever else Python can put
     in order.
     """
+    check_rule(rule, who)
     said: list[str] = []
     missing = np.asarray(order.isna())
     if missing.all():

@@ -36,7 +36,11 @@ def declare(parser: argparse.ArgumentParser) -> None:
         "--path", action="append", help="data to use: digits, moons or gaussians; may be repeated [digits and moons]"
     )
     parser.add_argument(
-        "--seeds", type=at_least(1), default=_SEEDS, metavar="N", help="repetitions with different seeds [%(default)s]"
+        "--seeds",
+        type=at_least(1, 100),
+        default=_SEEDS,
+        metavar="N",
+        help="repetitions with different seeds [%(default)s]",
     )
     parser.add_argument(
         "--out", "-o", type=Path, default=_OUT, help="folder for the picture and the numbers [%(default)s]"
@@ -56,8 +60,6 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
         if chosen.path or chosen.as_json or (chosen.seeds, chosen.out) != (_SEEDS, _OUT):
             fail("argument --table: writes a table and nothing else; leave out --path, --seeds, --out and --json")
         return _write_table(chosen.table, fail)
-    if chosen.seeds > 100:
-        fail(f"argument --seeds: must be at most 100, got {chosen.seeds}")
     need("matplotlib", "tables", "the picture of driftfit demo")
     import matplotlib as mpl
 

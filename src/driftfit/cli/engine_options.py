@@ -22,7 +22,7 @@ def declare_engine(parser: argparse.ArgumentParser, what: str = "cells") -> None
         help=f"serial: {what} one after another; processes: several at a time on this machine; ray: with Ray, on this "
         "machine or on the cluster of --address [serial; processes with --jobs, ray with --address]",
     )
-    group.add_argument("--jobs", type=at_least(1), metavar="N", help=f"run at most this many {what} at a time")
+    group.add_argument("--jobs", type=at_least(1, 1_000), metavar="N", help=f"run at most this many {what} at a time")
     group.add_argument(
         "--address",
         metavar="HOST:PORT",

@@ -22,7 +22,9 @@ how much of the window each row stands for. Fill in the label column and give th
 def declare(parser: argparse.ArgumentParser) -> None:
     """The options."""
     parser.add_argument("run", type=Path, metavar="RUN", help="folder that driftfit adapt wrote")
-    parser.add_argument("--budget", type=at_least(2), default=50, metavar="N", help="rows to label [%(default)s]")
+    parser.add_argument(
+        "--budget", type=at_least(2, 1_000_000), default=50, metavar="N", help="rows to label [%(default)s]"
+    )
     parser.add_argument("--out", "-o", type=output_path, required=True, help="CSV file to write")
 
 

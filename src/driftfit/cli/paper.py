@@ -34,9 +34,15 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="data and networks, reference: of the code behind the published tables; paper: of the text, with records "
         "of one row only of each of Tables 3 to 6 [%(default)s]",
     )
-    parser.add_argument("--seeds", type=at_least(1), default=5, metavar="N", help="seeds of each cell [%(default)s]")
     parser.add_argument(
-        "--first-seed", type=at_least(0), default=0, metavar="N", help="number of the first seed [%(default)s]"
+        "--seeds", type=at_least(1, 1_000), default=5, metavar="N", help="seeds of each cell [%(default)s]"
+    )
+    parser.add_argument(
+        "--first-seed",
+        type=at_least(0, 2**32 - 1),
+        default=0,
+        metavar="N",
+        help="number of the first seed [%(default)s]",
     )
     parser.add_argument(
         "--given", type=counts, metavar="COUNTS", help="numbers of given domains, such as 0,2,4 [those of the paper]"

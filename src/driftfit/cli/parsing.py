@@ -7,16 +7,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NoReturn
 
+from driftfit.errors import one_line
 from driftfit.extras import need
 
 __all__ = ["Fail", "at_least", "counts", "need_tables", "output_path"]
 
 # Leaves with code 2 and one line on how a command is used.
 Fail = Callable[[str], NoReturn]
+_MOST_COUNTS = 1_000
 
 
-def at_least(least: int) -> Callable[[str], int]:
-    """A type of whole numbers that are not below a limit.
+def at_least(least: int, most: int = 1_000_000_000) -> Callable[[str], int]:
+    """A type of whole numbers between two limits: what no machine holds is refused before any of it is made.
 
     >>> at_least(2)("5")
     5
@@ -26,9 +28,11 @@ def at_least(least: int) -> Callable[[str], int]:
         try:
             number = int(text)
         except ValueError:
-            raise argparse.ArgumentTypeError(f"must be a whole number, got {text!r}") from None
+            raise argparse.ArgumentTypeError(f"must be a whole number, got {one_line(text, 40)!r}") from None
         if number < least:
-            raise argparse.ArgumentTypeError(f"must be at least {least}, got {number}")
+            raise argparse.ArgumentTypeError(f"must be at least {least}, got {one_line(text, 40)}")
+        if number > most:
+            raise argparse.ArgumentTypeError(f"must be at most {most}, got {one_line(text, 40)}")
         return number
 
     return whole
@@ -54,9 +58,14 @@ def counts(text: str) -> list[int]:
     [0, 2, 4]
     """
     try:
-        return [int(part) for part in text.split(",")]
+        found = [int(part) for part in text.split(",", _MOST_COUNTS)]
     except ValueError:
-        raise argparse.ArgumentTypeError(f"must be counts separated by commas, such as 0,2,4; got {text!r}") from None
+        raise argparse.ArgumentTypeError(
+            f"must be at most {_MOST_COUNTS} counts separated by commas, such as 0,2,4; got {one_line(text, 40)!r}"
+        ) from None
+    if max(found) > _MOST_COUNTS:
+        raise argparse.ArgumentTypeError(f"must be counts of at most {_MOST_COUNTS}, got {one_line(max(found), 40)}")
+    return found
 
 
 def need_tables(command: str, *more: str) -> None:

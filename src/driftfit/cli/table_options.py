@@ -15,6 +15,8 @@ __all__ = ["UNTRUSTED", "declare_table", "settings_of"]
 
 # Exit code with --fail-on untrusted.
 UNTRUSTED = 3
+# Values of an order column that can be named: more would not fit into windows.
+_MOST_WORDS = 1_000
 
 
 def declare_table(parser: argparse.ArgumentParser) -> None:
@@ -100,13 +102,13 @@ def _columns(texts: list[str]) -> tuple[str, ...]:
 def _declare_windows(group: Any) -> None:
     group.add_argument(
         "--order-words",
-        type=lambda text: tuple(word.strip() for word in text.split(",")),
+        type=_words,
         default=(),
         metavar="WORDS",
         help="values of the order column, first to last, where they are words: Jan22,Feb22,Mar22. Goes with any of the "
         "others [numbers and dates have an order; words without figures are taken alphabetically]",
     )
-    group.add_argument("--windows", type=at_least(2), metavar="N", help="this many windows with equally many rows")
+    group.add_argument("--windows", type=at_least(2, 100), metavar="N", help="this many windows with equally many rows")
     group.add_argument(
         "--window-by",
         metavar="PERIOD",
@@ -115,7 +117,9 @@ def _declare_windows(group: Any) -> None:
     group.add_argument(
         "--by-value", action="store_const", const="value", dest="window_by", help="the same as --window-by value"
     )
-    group.add_argument("--given", metavar="VALUES", help="windows begin at these values of the order column: 1990,2000")
+    group.add_argument(
+        "--given", type=_values, metavar="VALUES", help="windows begin at these values of the order column: 1990,2000"
+    )
 
 
 def _declare_model(group: Any) -> None:
@@ -140,11 +144,14 @@ def _declare_model(group: Any) -> None:
     )
     group.add_argument(
         "--encoder",
+        type=_encoder,
         default="none",
         help="space in which domains are generated: none (the features), pca:32 (or another number of components), or "
         "mlp (hidden layer of a network trained on the first window) [%(default)s]",
     )
-    group.add_argument("--seed", type=int, default=0, help="seed of every random choice [%(default)s]")
+    group.add_argument(
+        "--seed", type=at_least(-(2**63), 2**63 - 1), default=0, help="seed of every random choice [%(default)s]"
+    )
     group.add_argument(
         "--training-rows",
         type=at_least(10),
@@ -285,7 +292,26 @@ def _generated(word: str) -> int | str:
         return word
     if not word.isdecimal():
         raise argparse.ArgumentTypeError(f"must be 'auto' or a whole number, got {word!r}")
-    return int(word)
+    return at_least(0, 50)(word)
+
+
+def _encoder(word: str) -> str:
+    if word.startswith("pca:") and word[4:].isdecimal():
+        at_least(0, 10_000)(word[4:])
+    return word
+
+
+def _words(text: str) -> tuple[str, ...]:
+    """Words separated by commas; more of them than a column of windows has are refused unread."""
+    found = tuple(word.strip() for word in text.split(",", _MOST_WORDS))
+    if len(found) > _MOST_WORDS:
+        raise argparse.ArgumentTypeError(f"must be at most {_MOST_WORDS} words separated by commas")
+    return found
+
+
+def _values(text: str) -> str:
+    _words(text)
+    return text
 
 
 def _one_window_rule(chosen: argparse.Namespace, fail: Fail) -> tuple[str, Any] | None:

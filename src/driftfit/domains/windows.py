@@ -50,7 +50,8 @@ class ByQuantile:
 
     def cut(self, order: NDArray[Any]) -> Cut:
         ranked = np.sort(order, kind="stable")
-        starts = [ranked[len(ranked) * i // self.n] for i in range(1, self.n)]
+        n = min(self.n, len(ranked))  # more windows than rows are one for each row
+        starts = [ranked[len(ranked) * i // n] for i in range(1, n)]
         return _cut_at(order, starts)
 
 

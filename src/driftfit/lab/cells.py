@@ -13,6 +13,9 @@ __all__ = ["Cell", "Figure", "Options", "Place", "Table"]
 # Mean and half width of the 95 % confidence interval, in percent.
 Figure = tuple[float, float]
 
+# Far more than anyone runs; all cells of a table are held at once.
+_MOST_SEEDS = 10_000
+
 
 @dataclass(frozen=True, order=True)
 class Cell:
@@ -155,8 +158,8 @@ class Table:
 
     def cells(self, seeds: int) -> list[Cell]:
         """The runs behind all places, each once."""
-        if seeds < 1:
-            raise InputError(f"seeds must be at least 1, got {seeds!r}")
+        if not 1 <= seeds <= _MOST_SEEDS:
+            raise InputError(f"seeds must be at least 1 and at most {_MOST_SEEDS}, got {seeds!r}")
         templates = dict.fromkeys(place.cell for place in self.places)
         return [
             replace(cell, seed=seed) for seed in range(self.first_seed, self.first_seed + seeds) for cell in templates
