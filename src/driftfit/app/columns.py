@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from driftfit.app.windows import as_dates, exact_number
+from driftfit.app.windows import TRUTH, as_dates, exact_number
+from driftfit.domains.words import unclear_numbers
 from driftfit.errors import InputError
 
 __all__ = ["ColumnPlan", "Kind", "conform", "feature_owners", "make_preprocessing", "missing_in", "plan_columns"]
@@ -28,7 +29,8 @@ _MOSTLY = 0.95
 _DECIMAL_COMMA = r"\s*[+-]?\d+(?:[.'\s]\d{3})*(?:,\d+)?(?:[eE][+-]?\d+)?\s*"
 _UNCLEAR_DATE = r"\s*\d{1,2}([./-])\d{1,2}\1(?:\d{4}|\d\d)(?:\s.*)?"
 _DATE_PARTS = ("month", "weekday", "hour")
-_TRUE, _FALSE = frozenset({"true", "yes", "t", "y"}), frozenset({"false", "no", "f", "n"})
+_TRUE = frozenset({"true", "yes", "t", "y"})
+_FALSE = frozenset({"false", "no", "f", "n"})
 # How truth values are written once a column of them has become numbers.
 _ONE, _ZERO = frozenset({"1", "1.0"}), frozenset({"0", "0.0"})
 
@@ -135,9 +137,13 @@ def _plan(name: str, values: pd.Series, keep_constant: bool, coded: bool) -> Col
             gaps = f"{n_missing + n_bad} of {len(values)} values missing, not numbers, or out of range"
         constant = np.nanmax(numbers) == np.nanmin(numbers)
     else:
+        n_bad = int(as_dates(known).isna().sum()) if kind is Kind.DATE and written == "text" else 0
+        if n_bad:
+            gaps = f"{n_missing + n_bad} of {len(values)} values missing or no dates"
         constant = known.map(str).nunique() == 1
     if constant and not keep_constant:
-        return ColumnPlan(name, Kind.DROPPED, f"constant ({str(known.iloc[0])[:40]})", written)
+        note = f"constant ({str(known.iloc[0])[:40]})"
+        return ColumnPlan(name, Kind.DROPPED, ", ".join(part for part in (note, gaps) if part), written)
     return ColumnPlan(name, kind, ", ".join(part for part in (note, gaps) if part), written)
 
 
@@ -182,20 +188,28 @@ def _kind(known: pd.Series) -> tuple[Kind, str]:
     ):
         return Kind.DROPPED, "holds lists or records; spread them into columns of their own"
     words = known.astype(object).map(str)
-    if set(words.str.strip().str.lower().unique()) <= _TRUE | _FALSE:
+    if set(words.str.strip().str.lower().unique()) <= _TRUE | _FALSE | TRUTH.keys():
         return Kind.BOOLEAN, "text read as yes or no"
-    if words.map(exact_number).notna().mean() >= _MOSTLY:
+    numbers, dates = words.map(exact_number).notna(), as_dates(words).notna()
+    if numbers.mean() >= _MOSTLY:
+        other = unclear_numbers(words[numbers].unique())
+        # Three figures behind every point are no thousands unless a zero is among the last of them.
+        if other == "months and years" or (other == "thousands" and words.str.fullmatch(r".*\..*0").any()):
+            shown = words[words.str.contains(".", regex=False)].iloc[0][:40]
+            return Kind.DROPPED, f"numbers to be read in two ways, such as {shown}, which may be {other}"
         return Kind.NUMBER, "text read as numbers"
-    if as_dates(words).notna().mean() >= _MOSTLY:
+    if dates.mean() >= _MOSTLY:
         return Kind.DATE, "text read as dates; used as month, weekday and hour"
-    commas = words.str.contains(",", regex=False)
-    if commas.any() and words.str.fullmatch(_DECIMAL_COMMA).mean() >= _MOSTLY:
+    # Files of one table may be written in two ways.
+    commas = words.str.fullmatch(_DECIMAL_COMMA) & ~numbers
+    if commas.any() and (commas | numbers).mean() >= _MOSTLY:
         return (
             Kind.DROPPED,
             f"numbers with decimal commas, such as {words[commas].iloc[0][:40]}; write them with points",
         )
-    if words.map(re.compile(_UNCLEAR_DATE).fullmatch).notna().mean() >= _MOSTLY:
-        return Kind.DROPPED, f"dates that may be read in two ways, such as {words.iloc[0][:40]}; write 2024-01-31"
+    unclear = words.map(re.compile(_UNCLEAR_DATE).fullmatch).notna() & ~dates
+    if unclear.any() and (unclear | dates).mean() >= _MOSTLY:
+        return Kind.DROPPED, f"dates to be read in two ways, such as {words[unclear].iloc[0][:40]}; write 2024-01-31"
     n_distinct = int(words.nunique())
     if n_distinct > MOST_CATEGORIES and n_distinct > 0.5 * len(words):
         return Kind.DROPPED, f"high cardinality: {n_distinct} distinct values in {len(words)} rows, like an identifier"
@@ -235,6 +249,7 @@ def _booleans(values: pd.Series) -> NDArray[np.float64]:
         numbers = values.to_numpy(np.float64, na_value=np.nan)
         return np.where((numbers == 0) | (numbers == 1), numbers, np.nan)
     words = values.astype(object).map(lambda value: str(value).strip().lower())
+    words = words.map(lambda word: str(TRUTH.get(word, word)).lower())
     return np.where(words.isin(_TRUE | _ONE), 1.0, np.where(words.isin(_FALSE | _ZERO), 0.0, np.nan))
 
 
@@ -253,8 +268,8 @@ def _word(value: Any, written: str) -> str:
     if written == "number" and isinstance(value, str):
         number = exact_number(value)
         value = value if number is None else number
-    if written == "truth" and isinstance(value, str) and value.strip().lower() in ("true", "false"):
-        value = value.strip().capitalize()
+    if written == "truth" and isinstance(value, str):
+        value = TRUTH.get(value.strip().lower(), value)
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 

@@ -24,7 +24,8 @@ import pandas as pd
 
 from driftfit.app.parquet_files import ParquetTable, to_pandas
 from driftfit.app.read import FileInfo, FrameTable, broken_csv, check_names, check_same_names, hash_file
-from driftfit.app.windows import exact_number
+from driftfit.app.windows import TRUTH, exact_number
+from driftfit.domains.words import GROUPED, MONTH_YEAR
 from driftfit.errors import InputError
 from driftfit.files import cannot_write
 
@@ -36,6 +37,7 @@ _MOST_TIMES = 200
 # Bytes of text that are held in memory, and how many times its size a packed file is taken to have.
 MOST_HELD, _PACKED = 2**30, 4
 _BLOCK = 16 * 2**20
+_LONGEST_HEADER, _LOOKED_AT = 10_000_000, 2**16
 # Beyond this floats no longer tell neighbouring whole numbers apart.
 _EXACT = 2**53
 # Words for a missing value; among words only those that are not quoted.
@@ -112,7 +114,9 @@ class _Column:
             return pa.int64()
         if self.kinds == {"whole"} and self.low >= 0:
             return pa.uint64()
-        return pa.float64() if self.kinds <= {"whole", "number"} and not large else pa.string()
+        thousands = self.kinds == {"whole", "grouped"} and max(-self.low, self.high) < 1000
+        numbers = self.kinds <= {"whole", "number", "grouped"} and not large and not thousands
+        return pa.float64() if numbers else pa.string()
 
     def add(self, words: Any) -> None:
         """Look at more values, none of them missing."""
@@ -121,8 +125,8 @@ class _Column:
 
         if len(words) == 0 or "text" in self.kinds:
             return
-        if words[0].as_py().lower() in ("true", "false"):
-            all_truth = pc.all(pc.is_in(pc.utf8_lower(words), pa.array(["true", "false"]))).as_py()
+        if words[0].as_py().lower() in TRUTH:
+            all_truth = pc.all(pc.is_in(pc.utf8_lower(words), pa.array(list(TRUTH)))).as_py()
             self.kinds.add("truth" if all_truth else "text")
             return
         numbers = None if pc.any(pc.match_substring_regex(words, _CODE)).as_py() else _as_numbers(words)
@@ -133,7 +137,11 @@ class _Column:
             ends = pc.min_max(numbers).as_py()
             self.low, self.high = min(self.low, ends["min"]), max(self.high, ends["max"])
         else:
-            self.kinds.add("number")
+            grouped = pc.all(pc.match_substring_regex(words, f"^{GROUPED}$")).as_py()
+            self.kinds.add("grouped" if grouped else "number")
+            bare = grouped and pc.any(pc.match_substring_regex(words, "^[+-]?[0-9]+$")).as_py()
+            if bare or pc.all(pc.match_substring_regex(words, f"^{MONTH_YEAR}$")).as_py():
+                self.kinds.add("text")  # which of two things they are shows in the words alone
             large = words.filter(pc.greater(pc.abs(numbers), float(_EXACT)))
             if pc.any(pc.match_substring_regex(large, "^[+-]?[0-9]+$")).as_py():
                 self.kinds.add("text")
@@ -181,7 +189,10 @@ def _typed(words: Any, kind: Any) -> Any:
     if pa.types.is_string(kind):
         return pc.if_else(pc.equal(words, ""), pa.scalar(None, pa.string()), words)
     words = _without_gaps(words)
-    return pc.equal(pc.utf8_lower(words), "true") if pa.types.is_boolean(kind) else words.cast(kind)
+    true = pa.array([word for word, truth in TRUTH.items() if truth])
+    if pa.types.is_boolean(kind):
+        return pc.if_else(pc.is_null(words), pa.scalar(None, pa.bool_()), pc.is_in(pc.utf8_lower(words), true))
+    return words.cast(kind)
 
 
 def _typed_batches(source: _Source, types: dict[str, Any]) -> Iterator[Any]:
@@ -236,25 +247,30 @@ def _batches(source: _Source) -> Iterator[Any]:
 
 
 def _source(path: Path) -> _Source:
-    """The separator that splits the header, and the names in it."""
+    """The separator that splits the header as it splits the rows, and the names in the header."""
     try:
         with _opened(path) as text:
-            header = text.readline(10_000_000).decode("utf-8-sig")
+            header = text.readline(_LONGEST_HEADER).decode("utf-8-sig")
             # A quoted name may go on in the next line.
-            while header.count('"') % 2 and len(header) < 10_000_000 and (more := text.readline(10_000_000)):
+            while header.count('"') % 2 and len(header) < _LONGEST_HEADER and (more := text.readline(_LONGEST_HEADER)):
                 header += more.decode("utf-8")
+            rows = text.read(_LOOKED_AT).decode("utf-8", "ignore").splitlines(keepends=True)[:20]
     except (OSError, UnicodeDecodeError, EOFError, zlib.error) as error:
         raise broken_csv(path, error) from None
     if not header.strip():
         raise InputError(f"{str(path)!r} has no header line; the first line must name the columns")
     if "\x00" in header:
         raise InputError(f"{str(path)!r} holds binary data, not text; is it a CSV file?")
-    try:
-        split = {mark: next(csv.reader(io.StringIO(header, newline=""), delimiter=mark)) for mark in ",;\t"}
-    except csv.Error as error:
-        raise InputError(f"the header of {str(path)!r} cannot be read ({error})") from None
-    separator = max(split, key=lambda mark: len(split[mark]))
-    names = [name or f"Unnamed: {place}" for place, name in enumerate(split[separator])]
+    split: dict[str, tuple[int, list[str]]] = {}
+    for mark in ",;\t":
+        try:
+            names = next(csv.reader(io.StringIO(header, newline=""), delimiter=mark))
+            n_alike = sum(len(row) == len(names) for row in csv.reader(rows, delimiter=mark)) if len(names) > 1 else 0
+        except csv.Error as error:
+            raise InputError(f"the header of {str(path)!r} cannot be read ({error})") from None
+        split[mark] = (n_alike, names)
+    separator = max(split, key=lambda mark: (split[mark][0], len(split[mark][1])))
+    names = [name or f"Unnamed: {place}" for place, name in enumerate(split[separator][1])]
     check_names(names, repr(str(path)))
     return _Source(path, separator, names)
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from driftfit.app.windows import exact_number
+from driftfit.app.windows import TRUTH, exact_number
 from driftfit.domains.labels import plain_labels
 from driftfit.domains.order import value_name
 from driftfit.errors import InputError
@@ -143,8 +143,8 @@ def _guessed_again(own: pd.Series) -> pd.Series:
     # A zero in front belongs to a word: classes 01 and 1 are two.
     if numbers.notna().all() and not words.str.match("[+-]?0[0-9]").any():
         return pd.Series(numbers.tolist(), index=own.index, dtype=object)
-    if set(words.str.lower().unique()) <= {"true", "false"}:
-        return words.str.lower() == "true"
+    if set(words.str.lower().unique()) <= TRUTH.keys():
+        return words.str.lower().map(TRUTH)
     return own
 
 

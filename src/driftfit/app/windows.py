@@ -15,12 +15,13 @@ from driftfit.domains import ByEdges, ByQuantile, ByValue
 from driftfit.domains.labels import object_array
 from driftfit.domains.order import Ranked, rank, value_name
 from driftfit.domains.windows import Windows
-from driftfit.domains.words import alphabetical, iso_date, like_years
+from driftfit.domains.words import alphabetical, iso_date, unclear_numbers
 from driftfit.errors import InputError
 
 __all__ = [
     "FEWEST_ROWS",
     "MOST_WINDOWS",
+    "TRUTH",
     "ByCalendar",
     "Window",
     "as_dates",
@@ -37,6 +38,8 @@ __all__ = [
 _PERIODS = {"hour": "h", "day": "D", "week": "W", "month": "M", "quarter": "Q", "year": "Y"}
 FEWEST_ROWS = 5
 MOST_WINDOWS = 100
+# How truth values are written, also by a German Excel.
+TRUTH = {"true": True, "false": False, "wahr": True, "falsch": False}
 _REMEDY = "choose a column of numbers, dates, words or ordered categories"
 
 
@@ -228,7 +231,7 @@ def comparable(order: pd.Series, who: str) -> Any:
     # The first value tells most columns of dates and words apart from numbers.
     if exact_number(items[0]) is not None:
         numbers = {item: exact_number(item) for item in set(items)}
-        if like_years([item for item in numbers if isinstance(item, str)]):
+        if unclear_numbers([item for item in numbers if isinstance(item, str)]):
             return items
         if all(number is not None for number in numbers.values()):
             return object_array([numbers[item] for item in items])

@@ -10,7 +10,7 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
-__all__ = ["alphabetical", "iso_date", "like_years", "misplaced"]
+__all__ = ["GROUPED", "MONTH_YEAR", "alphabetical", "iso_date", "misplaced", "unclear_numbers"]
 
 _DATE = re.compile(
     r"\s*(?:(?P<y>\d{4})(?P<mark>[-/.])(?P<m>\d{1,2})(?P=mark)(?P<d>\d{1,2})|(?P<D>\d{1,2})\.(?P<M>\d{1,2})\.(?P<Y>\d{4}))"
@@ -19,6 +19,8 @@ _DATE = re.compile(
     re.ASCII,
 )
 _NUMBER = re.compile(r"\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?\s*", re.ASCII)
+# Numbers that somebody may mean otherwise: 12.2023, and 1.234 beside 999.
+MONTH_YEAR, GROUPED = r"[0-9]{1,2}\.(?:1[5-9]|2[01])[0-9]{2}", r"[+-]?[0-9]{1,3}(?:\.[0-9]{3})*"
 _CLOCK = re.compile(r"(\d\d?):([0-5]\d)(?::([0-5]\d))?", re.ASCII)
 _YEAR = r"(1[5-9]\d\d|2[01]\d\d)"
 # A period of a year that stands in front: 2024-03, 2024Q1, 2024-W05, 2023/24.
@@ -117,15 +119,21 @@ def iso_date(word: str) -> str | None:
     return text + (f".{part['part']}" if part["part"] else "") + zone
 
 
-def like_years(words: Collection[str]) -> bool:
-    """Whether numbers of two figures may be years of two centuries: 98, 99, 00.
+def unclear_numbers(words: Collection[str]) -> str:
+    """Why words that look like numbers may be something else; nothing where they are numbers.
 
-    >>> like_years(["98", "99", "00"]), like_years(["01", "02", "12"])
-    (True, False)
+    >>> unclear_numbers(["98", "99", "00"]), unclear_numbers(["12.2023", "01.2024"]), unclear_numbers(["01", "2.5"])
+    ('years of two figures', 'months and years', '')
+    >>> unclear_numbers(["998", "1.010"]), unclear_numbers(["998.000", "1.010"])
+    ('thousands', '')
     """
-    return any(re.fullmatch("0[0-9]", word) for word in words) and any(
-        re.fullmatch("[7-9][0-9]", word) for word in words
-    )
+    if any(re.fullmatch("0[0-9]", word) for word in words) and any(re.fullmatch("[7-9][0-9]", word) for word in words):
+        return "years of two figures"
+    if all(re.fullmatch(MONTH_YEAR, word) for word in words):
+        return "months and years"
+    pointed = [word for word in words if "." in word]
+    grouped = all(re.fullmatch(GROUPED, word) for word in words)
+    return "thousands" if grouped and 0 < len(pointed) < len(words) else ""
 
 
 def alphabetical(words: Sequence[str]) -> bool:
@@ -145,7 +153,7 @@ def misplaced(words: Sequence[str]) -> tuple[str, str] | None:
     """
     if len(words) < 2:
         return None
-    keys = None if like_years(words) else _meant(words)
+    keys = None if unclear_numbers(words) else _meant(words)
     if keys is not None:
         places = range(len(words) - 1)
         return next(((words[place], words[place + 1]) for place in places if keys[place] >= keys[place + 1]), None)
