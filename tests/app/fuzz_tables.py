@@ -292,6 +292,8 @@ def case(seed: int, folder: Path, database) -> tuple[str, list[str]]:
     try:
         paths = written(table, rng, folder, database)
         read = frame_of(paths, table.column_names)
+        if len(read) != len(table):
+            return ending, [f"{len(table)} rows became {len(read)}"]
         coded = tuple(plan.column for plan in plans if "as asked for" in plan.note)
         others = plan_columns(read, categorical=coded)
         if any("as asked for" in plan.note for plan in plans):
@@ -316,6 +318,9 @@ def case(seed: int, folder: Path, database) -> tuple[str, list[str]]:
         return ending, wrong
     try:
         new = frame_of(paths, table.column_names, texts)
+        if len(new) != len(part):
+            # Another library may have lost some on the way.
+            return ending, wrong if way else [*wrong, f"{len(part)} rows became {len(new)}"]
         wrong += prediction(plans, true.iloc[start : start + len(part)].reset_index(drop=True), new, true)
     except InputError:
         ending = f"{ending}, new rows refused"
