@@ -187,35 +187,46 @@ def _kind(known: pd.Series) -> tuple[Kind, str]:
         and known.map(lambda v: isinstance(v, list | dict | np.ndarray)).any()
     ):
         return Kind.DROPPED, "holds lists or records; spread them into columns of their own"
-    words = known.astype(object).map(str)
-    if set(words.str.strip().str.lower().unique()) <= _TRUE | _FALSE | TRUTH.keys():
+    counts = known.astype(object).map(str).value_counts(sort=False)
+    words, shares = pd.Series(counts.index, dtype=object), counts.to_numpy() / len(known)
+    if set(words.str.strip().str.lower()) <= _TRUE | _FALSE | TRUTH.keys():
         return Kind.BOOLEAN, "text read as yes or no"
+    read = _read_as_numbers_or_dates(words, shares)
+    if read is not None:
+        return read
+    n_distinct = len(words)
+    if n_distinct > MOST_CATEGORIES and n_distinct > 0.5 * len(known):
+        return Kind.DROPPED, f"high cardinality: {n_distinct} distinct values in {len(known)} rows, like an identifier"
+    if n_distinct > MOST_CATEGORIES:
+        return Kind.MANY_CATEGORIES, f"high cardinality: {n_distinct} values, all but the most frequent put together"
+    return Kind.CATEGORY, f"{n_distinct} values"
+
+
+def _read_as_numbers_or_dates(words: pd.Series, shares: NDArray[np.float64]) -> tuple[Kind, str] | None:
+    """What distinct words are where nearly all rows hold numbers or dates, and None where they are words."""
+
+    def mostly(kinds: pd.Series) -> bool:
+        return bool(shares[kinds.to_numpy(dtype=bool)].sum() >= _MOSTLY)
+
     numbers, dates = words.map(exact_number).notna(), as_dates(words).notna()
-    if numbers.mean() >= _MOSTLY:
-        other = unclear_numbers(words[numbers].unique())
-        # Three figures behind every point are no thousands unless a zero is among the last of them.
+    if mostly(numbers):
+        other = unclear_numbers(words[numbers].tolist())
+        # Three figures behind every point are no thousands unless a zero is the last of some.
         if other == "months and years" or (other == "thousands" and words.str.fullmatch(r".*\..*0").any()):
             shown = words[words.str.contains(".", regex=False)].iloc[0][:40]
             return Kind.DROPPED, f"numbers to be read in two ways, such as {shown}, which may be {other}"
         return Kind.NUMBER, "text read as numbers"
-    if dates.mean() >= _MOSTLY:
+    if mostly(dates):
         return Kind.DATE, "text read as dates; used as month, weekday and hour"
     # Files of one table may be written in two ways.
     commas = words.str.fullmatch(_DECIMAL_COMMA) & ~numbers
-    if commas.any() and (commas | numbers).mean() >= _MOSTLY:
-        return (
-            Kind.DROPPED,
-            f"numbers with decimal commas, such as {words[commas].iloc[0][:40]}; write them with points",
-        )
+    if commas.any() and mostly(commas | numbers):
+        shown = words[commas].iloc[0][:40]
+        return Kind.DROPPED, f"numbers with decimal commas, such as {shown}; write them with points"
     unclear = words.map(re.compile(_UNCLEAR_DATE).fullmatch).notna() & ~dates
-    if unclear.any() and (unclear | dates).mean() >= _MOSTLY:
+    if unclear.any() and mostly(unclear | dates):
         return Kind.DROPPED, f"dates to be read in two ways, such as {words[unclear].iloc[0][:40]}; write 2024-01-31"
-    n_distinct = int(words.nunique())
-    if n_distinct > MOST_CATEGORIES and n_distinct > 0.5 * len(words):
-        return Kind.DROPPED, f"high cardinality: {n_distinct} distinct values in {len(words)} rows, like an identifier"
-    if n_distinct > MOST_CATEGORIES:
-        return Kind.MANY_CATEGORIES, f"high cardinality: {n_distinct} values, all but the most frequent put together"
-    return Kind.CATEGORY, f"{n_distinct} values"
+    return None
 
 
 def _codes(known: pd.Series, written: str) -> tuple[Kind, str]:

@@ -15,7 +15,8 @@ import shutil
 import tempfile
 import weakref
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -43,7 +44,7 @@ _EXACT = 2**53
 # Words for a missing value; among words only those that are not quoted.
 _GAPS = ("", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "None")
 # A zero in front belongs to a code: it says nothing in a number, and would be lost in one.
-_CODE = "^[+-]?0[0-9xX]"
+_CODE, _WHOLE = "^[+-]?0[0-9xX]", "^[+-]?[0-9]+$"
 _LOG = logging.getLogger("driftfit")
 
 
@@ -119,32 +120,44 @@ class _Column:
         return pa.float64() if numbers else pa.string()
 
     def add(self, words: Any) -> None:
-        """Look at more values, none of them missing."""
+        """Look at more values."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        if len(words) == 0 or "text" in self.kinds:
+        numbers = _as_numbers(words.drop_null())
+        if numbers is None or (pa.types.is_floating(numbers.type) and pc.any(pc.is_nan(numbers)).as_py()):
+            # Spaces and quoted gaps are looked for only where there may be some: most columns have none.
+            words = _without_gaps(words)
+            numbers = _as_numbers(words.drop_null())
+        words = words.drop_null()
+        if len(words) == 0:
             return
         if words[0].as_py().lower() in TRUTH:
             all_truth = pc.all(pc.is_in(pc.utf8_lower(words), pa.array(list(TRUTH)))).as_py()
             self.kinds.add("truth" if all_truth else "text")
             return
-        numbers = None if pc.any(pc.match_substring_regex(words, _CODE)).as_py() else _as_numbers(words)
-        if numbers is None:
+        if numbers is None or _fits(words, _CODE, pc.any):
             self.kinds.add("text")
         elif pa.types.is_integer(numbers.type):
             self.kinds.add("whole")
             ends = pc.min_max(numbers).as_py()
             self.low, self.high = min(self.low, ends["min"]), max(self.high, ends["max"])
         else:
-            grouped = pc.all(pc.match_substring_regex(words, f"^{GROUPED}$")).as_py()
+            grouped = _fits(words, f"^{GROUPED}$", pc.all)
             self.kinds.add("grouped" if grouped else "number")
-            bare = grouped and pc.any(pc.match_substring_regex(words, "^[+-]?[0-9]+$")).as_py()
-            if bare or pc.all(pc.match_substring_regex(words, f"^{MONTH_YEAR}$")).as_py():
-                self.kinds.add("text")  # which of two things they are shows in the words alone
-            large = words.filter(pc.greater(pc.abs(numbers), float(_EXACT)))
-            if pc.any(pc.match_substring_regex(large, "^[+-]?[0-9]+$")).as_py():
+            # Which of two things they are shows in the words alone.
+            unclear = (grouped and _fits(words, _WHOLE, pc.any)) or _fits(words, f"^{MONTH_YEAR}$", pc.all)
+            if unclear or _fits(words.filter(pc.greater(pc.abs(numbers), float(_EXACT))), _WHOLE, pc.any):
                 self.kinds.add("text")
+
+
+def _fits(words: Any, pattern: str, which: Callable[[Any], Any]) -> bool:
+    """Whether any, or all, of some words fit a pattern; where all must, the first tells most columns apart."""
+    import pyarrow.compute as pc
+
+    if which is pc.all and re.match(pattern, words[0].as_py()) is None:
+        return False
+    return bool(which(pc.match_substring_regex(words, pattern)).as_py())
 
 
 def _as_numbers(words: Any) -> Any:
@@ -168,7 +181,7 @@ def _types(sources: tuple[_Source, ...], texts: frozenset[str]) -> dict[str, Any
         for batch in _batches(source):
             for name, column in found.items():
                 if "text" not in column.kinds:
-                    column.add(_without_gaps(batch.column(name)).drop_null())
+                    column.add(batch.column(name))
     return {name: pa.string() if name in texts else column.type() for name, column in found.items()}
 
 
@@ -188,6 +201,9 @@ def _typed(words: Any, kind: Any) -> Any:
 
     if pa.types.is_string(kind):
         return pc.if_else(pc.equal(words, ""), pa.scalar(None, pa.string()), words)
+    if not pa.types.is_boolean(kind):
+        with suppress(pa.ArrowInvalid):
+            return words.cast(kind)
     words = _without_gaps(words)
     true = pa.array([word for word, truth in TRUTH.items() if truth])
     if pa.types.is_boolean(kind):
