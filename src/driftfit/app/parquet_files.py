@@ -175,7 +175,7 @@ def _held(kind: Any) -> str:
         "nothing": pa.types.is_null,
         "true and false": pa.types.is_boolean,
         "dates": lambda own: pa.types.is_timestamp(own) or pa.types.is_date(own),
-        "words": lambda own: pa.types.is_string(own) or pa.types.is_large_string(own) or pa.types.is_string_view(own),
+        "words": lambda own: str(own) in ("string", "large_string", "string_view"),
         "numbers": lambda own: pa.types.is_integer(own) or pa.types.is_floating(own) or pa.types.is_decimal(own),
     }
     return next((word for word, fits in known.items() if fits(kind)), str(kind))
