@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from driftfit.app import Column, Limits, Settings, table_of
+from driftfit.app import Column, History, Limits, Settings, table_of
 from driftfit.app.columns import as_matrix, conform
 from driftfit.app.models import make_model, model_from_word
 from driftfit.app.prepare import prepare
@@ -98,6 +98,7 @@ def split(name: str, seed: int) -> Split:
         windows=ByEdges(tuple(edges)),
         limits=Limits(N_ROWS, 2_000),
         seed=seed,
+        history=History.FIRST,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from driftfit import __version__
-from driftfit.app import ByCalendar, Column, FilePosition, Limits, RowPosition, Settings, open_table
+from driftfit.app import ByCalendar, Column, FilePosition, History, Limits, RowPosition, Settings, open_table
 from driftfit.app.models import make_model, method_from_word, model_from_word
 from driftfit.app.prepare import prepare
 from driftfit.datasets import dataset
@@ -194,7 +194,9 @@ def _table(given: dict[str, Any], seed: int) -> tuple[DomainSequence, NDArray[An
     if "window_by" in given:
         windows = ByValue() if given["window_by"] == "value" else ByCalendar(given["window_by"])
     limits = Limits(given.get("rows", Limits().training))
-    settings = Settings(given["label"], orders.get(order, Column(order)), windows, seed=seed, limits=limits)
+    settings = Settings(
+        given["label"], orders.get(order, Column(order)), windows, seed=seed, limits=limits, history=History.FIRST
+    )
     prepared = prepare(table, settings)
     column = table.columns([given["label"]])[given["label"]].iloc[prepared.target_rows]
     classes = {str(name): str(name) for name in prepared.training.source.classes}
