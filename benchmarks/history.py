@@ -29,13 +29,15 @@ from scipy.special import softmax
 from worlds import WINDOW
 
 from driftfit.app import Column, Limits, Settings, adapt_frame
+from driftfit.app.prepare import Prepared
 from driftfit.domains import ByValue
 from driftfit.errors import InputError
 from driftfit.files import write_text
-from driftfit.selection import ALL_LABELS, Metric, history_ways
+from driftfit.models import Learner
+from driftfit.selection import ALL_LABELS, Backtest, Metric, PredictionSets, history_ways
 
 N_ROWS = 1_500
-POINT = 0.01
+COVERAGE = 0.9
 
 
 def hidden(case: harm.Case, late: int) -> pd.DataFrame:
@@ -65,6 +67,7 @@ def run(name: str, word: str, seed: int, late: int, n_windows: int) -> dict[str,
         gain = measured.gains.get(measured.best)
         row |= {"lag": measured.late, "judged": len(measured.windows), "backtested": measured.best}
         row |= {"metric": measured.metric.name, "gain": [gain.value, gain.low, gain.high]}
+        row |= covered(measured, result.adapted if result.kept == "adapted" else result.source, prepared, case)
     row["ways"] = {}
     for way, method in history_ways(seed).items():
         try:
@@ -76,6 +79,16 @@ def run(name: str, word: str, seed: int, late: int, n_windows: int) -> dict[str,
     first = result.source.fit(source.samples, source.codes(result.source.classes))
     row["first"] = shares_right(first, prepared.training.target.samples, case)
     return row
+
+
+def covered(measured: Backtest, learner: Learner, prepared: Prepared, case: harm.Case) -> dict[str, float]:
+    """How many rows of the newest window have the truth in their set of classes, and how large the sets are."""
+    sets = PredictionSets.of(measured, measured.best, COVERAGE)
+    inside = sets.members(softmax(learner.logits(prepared.training.target.samples), axis=1))
+    place = {str(name): number for number, name in enumerate(learner.classes)}
+    truth = np.array([place.get(name, -1) for name in case.truth])
+    right = (truth >= 0) & inside[np.arange(len(truth)), truth]
+    return {"covered": float(right.mean()), "set size": float(inside.sum(axis=1).mean())}
 
 
 def shares_right(learner: Any, samples: Any, case: harm.Case) -> float:
@@ -129,10 +142,23 @@ def figures(rows: list[dict[str, Any]]) -> dict[str, Any]:
         "changed": float(np.mean([row["chosen"] not in (ALL_LABELS, "source") for row in ran])),
         "over the first window": float(over_first.mean()),
         "intervals that hold": float(np.mean(held)) if held else None,
+        **set_figures(ran),
         "median table": float(np.median(by_table)),
         "without the largest table": float(np.mean(sorted(by_table)[:-1])) if len(by_table) > 1 else None,
         "seconds": float(np.mean([row["seconds"] for row in ran])),
     }
+
+
+def set_figures(ran: list[dict[str, Any]]) -> dict[str, Any]:
+    """Coverage of the sets, over tables."""
+    tables: dict[str, list[float]] = {}
+    for row in ran:
+        if "covered" in row:
+            tables.setdefault(row["table"], []).append(row["covered"])
+    means = [float(np.mean(values)) for values in tables.values()]
+    if not means:
+        return {"covered": None, "tables covered by 80 %": None}
+    return {"covered": float(np.mean(means)), "tables covered by 80 %": float(np.mean([one >= 0.8 for one in means]))}
 
 
 def true_gain(row: dict[str, Any]) -> float:

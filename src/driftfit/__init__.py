@@ -1,7 +1,8 @@
-"""Gradual domain adaptation along the Wasserstein geodesic.
+"""Classifiers that stay right while the world drifts.
 
-The estimators follow scikit-learn; the parts are in `driftfit.transport`,
-`driftfit.domains`, `driftfit.methods` and `driftfit.selection`. Names are loaded when they are first used.
+`adapt`, `backtest` and `load` work on tables; the estimators follow scikit-learn; the parts are in
+`driftfit.transport`, `driftfit.domains`, `driftfit.methods` and `driftfit.selection`. Names are loaded when they are
+first used.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ _HOMES = {
     "interpolate": "driftfit.transport",
     "wasserstein": "driftfit.transport",
 }
+_HOMES_WITH_TABLES = {name: "driftfit.app.verbs" for name in ("adapt", "backtest", "load")}
 _HOMES_WITH_TORCH = {
     "CoViClassifier": "driftfit.estimators.baseline_classifiers",
     "DANNClassifier": "driftfit.estimators.baseline_classifiers",
@@ -33,12 +35,17 @@ _HOMES_WITH_TORCH = {
     "TorchClassifier": "driftfit.models.torch.classifier",
 }
 
-# Names that cannot be loaded are not listed, so that `help` and `import *` work without torch.
-__all__ = ["__version__", *_HOMES, *(_HOMES_WITH_TORCH if has("torch") else ())]
+# Names that cannot be loaded are not listed, so that `help` and `import *` work without extras.
+__all__ = [
+    "__version__",
+    *_HOMES,
+    *(_HOMES_WITH_TABLES if has("pandas") else ()),
+    *(_HOMES_WITH_TORCH if has("torch") else ()),
+]
 
 
 def __getattr__(name: str) -> Any:
-    home = _HOMES.get(name)
+    home = _HOMES.get(name, _HOMES_WITH_TABLES.get(name))
     if home is None and name in _HOMES_WITH_TORCH:
         need("torch", "torch", name)
         home = _HOMES_WITH_TORCH[name]

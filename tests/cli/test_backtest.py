@@ -45,7 +45,7 @@ def test_a_line_for_each_way_and_a_sentence_first(words, capsys):
 
 
 def test_an_interrupted_run_goes_on_where_it_was(words, tmp_path, capsys):
-    code, plain, _ = called(capsys, *words, "--json")
+    _, plain, _ = called(capsys, *words, "--json")
     _, first, _ = called(capsys, *words, "--json", "-o", tmp_path / "kept")
     assert json.loads(first) == json.loads(plain)
     kept = sorted((tmp_path / "kept" / "forecasts").iterdir())

@@ -95,10 +95,10 @@ def test_one_way_alone(data):
 
 def test_metric_and_lag_are_the_users(data):
     X, y, year = data
-    clf = AutoAdaptedClassifier(metric="neg_log_loss", late=1)
+    clf = AutoAdaptedClassifier(metric="neg_log_loss")
     assert clone(clf).metric == "neg_log_loss"
-    found = clf.fit(X, hidden(y, year < N - 1), sample_domain=year).backtest_
-    assert (found.metric, found.late) == (Metric("neg_log_loss"), 1)
+    found = clf.fit(X, hidden(y, year < N - 2), sample_domain=year).backtest_
+    assert (found.metric, found.asked_late) == (Metric("neg_log_loss"), 1)
     with pytest.raises(InputError, match="there is no metric 'auc'"):
         AutoAdaptedClassifier(metric="auc").fit(X, hidden(y, year < 4), sample_domain=year)
 

@@ -27,7 +27,7 @@ __all__ = [
     "REPORT",
     "RESULT",
     "Page",
-    "Run",
+    "StoredRun",
     "check_predictions_path",
     "check_target",
     "check_unchanged",
@@ -48,7 +48,7 @@ Page = Callable[[list[dict[str, Any]]], str]
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class StoredRun:
     """A run read back: its model and its numbers."""
 
     folder: Path
@@ -112,7 +112,7 @@ def save_run(
     return folder
 
 
-def load_run(folder: Path, own: OwnModel | None = None) -> Run:
+def load_run(folder: Path, own: OwnModel | None = None) -> StoredRun:
     """Read a run, refusing files that were changed, cut short, or that ask for unknown types.
 
     Parameters
@@ -122,7 +122,7 @@ def load_run(folder: Path, own: OwnModel | None = None) -> Run:
         The model in use, where the run kept it and it is Python code, which a run does not hold.
     """
     open_run(folder)
-    return Run(folder, load_predictor(folder, own), read_json(folder / RESULT))
+    return StoredRun(folder, load_predictor(folder, own), read_json(folder / RESULT))
 
 
 def read_result(folder: Path) -> dict[str, Any]:

@@ -125,7 +125,9 @@ def adapt_frame(frame: Any, settings: Settings, progress: Progress | None = None
     return adapt_table(table_of(frame), settings, progress)
 
 
-def adapt_table(table: Table, settings: Settings, progress: Progress | None = None) -> Result:
+def adapt_table(
+    table: Table, settings: Settings, progress: Progress | None = None, engine: Engine | None = None
+) -> Result:
     """Check, adapt, decide and predict: `check_table`, then `adapt_checked`.
 
     Parameters
@@ -134,8 +136,10 @@ def adapt_table(table: Table, settings: Settings, progress: Progress | None = No
     settings : Settings
     progress : callable, optional
         Called with stage, done and total.
+    engine : Engine, optional
+        Where backtests, candidates and predictions are made, side by side; the results are the same.
     """
-    return adapt_checked(check_table(table, settings, progress), progress)
+    return adapt_checked(check_table(table, settings, progress), progress, engine=engine)
 
 
 def adapt_checked(

@@ -168,14 +168,16 @@ def open_table(paths: Sequence[Path], texts: Collection[str] = ()) -> Table:
 
 
 def table_of(frame: Any) -> FrameTable:
-    """A data frame (pandas, polars, pyarrow) as a table.
+    """A data frame as a table: pandas, polars (lazy too), pyarrow, or a DuckDB relation.
 
     >>> table_of(pd.DataFrame({"x": [1.0, 2.0]})).n_rows
     2
     """
     import narwhals.stable.v1 as nw
 
-    wrapped = nw.from_native(frame, eager_only=True, pass_through=True)
+    wrapped = nw.from_native(frame, pass_through=True)
+    if isinstance(wrapped, nw.LazyFrame):
+        wrapped = wrapped.collect()
     if not isinstance(wrapped, nw.DataFrame):
         raise InputError(f"table must be a data frame, got {type(frame).__name__}; pandas.DataFrame(...) makes one")
     check_names([str(name) for name in wrapped.columns], "the data frame")

@@ -19,7 +19,7 @@ class AutoAdaptedClassifier(AdaptedClassifier):
     """Learns from all labels that there are, adapts as far as evidence goes, and keeps the plain model elsewhere.
 
     Where several domains have labels, backtests over them measure which way of learning helps
-    (`driftfit.selection.ByHistory`); the plain model of all labels stays unless another way clearly gained.
+    (`driftfit.selection.ByHistory`), at the lag at which labels come; the plain model of all labels stays unless another way clearly gained.
 
     Without labels of today most kinds of drift look alike and ask for opposite answers. So what may have changed is
     declared (``assume``), what follows from it is tested on the data, and methods are compared only among those that
@@ -38,8 +38,6 @@ class AutoAdaptedClassifier(AdaptedClassifier):
     metric : str or Metric, optional
         What backtests count by: a classification scorer of scikit-learn. By default accuracy, or balanced accuracy
         where a class has under a tenth of the labels.
-    late : int, optional
-        How many domains late labels arrive; by default read off the domains.
     max_samples : int or None
         By default plans are made between at most so many samples of each domain; None for all.
     gate, keep_steps, on_step, random_state, history
@@ -77,7 +75,6 @@ class AutoAdaptedClassifier(AdaptedClassifier):
         assume: Any = None,
         method: Method | None = None,
         metric: Any = None,
-        late: int | None = None,
         max_samples: int | None = 5_000,
         gate: Gate | None = None,
         keep_steps: bool = False,
@@ -96,7 +93,6 @@ class AutoAdaptedClassifier(AdaptedClassifier):
         )
         self.assume = assume
         self.metric = metric
-        self.late = late
         self.max_samples = max_samples
 
     @property
@@ -128,4 +124,4 @@ class AutoAdaptedClassifier(AdaptedClassifier):
         # Networks learn from all labels too; to train them anew for every window of the past takes too long to be asked
         # for by nobody.
         ways = {ALL_LABELS: FromHistory()} if networks else None
-        return ByHistory(ways, metric, self.late, evidence, fitted=True)
+        return ByHistory(ways, metric, otherwise=evidence, fitted=True)

@@ -221,12 +221,11 @@ def backtest(
     on_forecast: OnForecast | None = None,
     store: ForecastStore | None = None,
 ) -> Backtest:
-    """Measure ways to learn and to adapt on the labelled windows of the past.
+    """Measure ways to learn and to adapt on the labelled windows of the past, of which two are needed at the least.
 
     Parameters
     ----------
     sequence : DomainSequence
-        Labels wherever they are; two windows with labels at the least.
     learner : Learner or classifier, optional
         What is trained anew for every window; logistic regression by default.
     ways : mapping of names to Method, optional
@@ -240,10 +239,8 @@ def backtest(
     seed : int
     engine : Engine, optional
         Where forecasts are made, side by side; the results are the same.
-    on_forecast : callable, optional
-        For progress.
-    store : ForecastStore, optional
-        Where forecasts that are done are found and kept.
+    on_forecast, store : optional
+        For progress; and where forecasts that are done are found and kept.
 
     Examples
     --------
