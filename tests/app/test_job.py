@@ -53,7 +53,9 @@ def test_a_gradual_shift_is_followed(result):
     assert result.kept == "adapted"
     assert result.trusted
     assert (result.predictions["prediction"] == truth).mean() > 0.95
-    assert list(result.predictions.columns) == ["row", "prediction", "predicted_probability", "imputed_columns"]
+    written = ["row", "prediction", "predicted_probability", "imputed_columns", "probability 0", "probability 1"]
+    assert list(result.predictions.columns) == written
+    np.testing.assert_allclose(result.predictions[written[-2:]].sum(axis=1), 1.0)
 
 
 def test_labels_after_the_first_window_change_nothing(result):
@@ -310,3 +312,31 @@ def test_the_worst_class_decides_how_many_domains_a_huge_table_gets(monkeypatch)
     (step,) = done.checked.decision.verdict.steps
     assert step.worst_ratio > step.ratio + 0.5
     assert asked == [step.worst_ratio]
+
+
+@pytest.mark.parametrize("spooled", [False, True])
+def test_named_columns_are_carried_along_and_are_no_features(tmp_path, monkeypatch, spooled):
+    from driftfit.app import adapt_table, open_table, parquet_files
+
+    frame = gaussians()
+    frame = frame.assign(customer=[f"c{number}" for number in range(len(frame))], day=np.arange(len(frame)))
+    frame.loc[frame.year == 2000, "customer"] = None
+    frame.to_parquet(tmp_path / "t.parquet", row_group_size=40)
+    if spooled:
+        monkeypatch.setattr(parquet_files, "IN_MEMORY_ROWS", 10)
+    settings = replace(SETTINGS, id=("customer", "day"))
+    made = adapt_table(open_table([tmp_path / "t.parquet"]), settings)
+    found = pd.concat(made.predictions.frames()) if spooled else made.predictions
+    assert list(found.columns[:4]) == ["row", "customer", "day", "prediction"]
+    assert found["customer"].tolist() == frame["customer"].iloc[found["row"]].tolist()
+    assert made.predictor.columns == ["u", "v"]
+    # The first batches hold gaps alone, and still have the type of the later ones.
+    parts = list(made.predictor.predict_frames(open_table([tmp_path / "t.parquet"])))
+    with (tmp_path / "all.parquet").open("wb") as file:
+        assert parquet_files.write_frames(parts, file, csv=False) == len(frame)
+
+
+def test_columns_that_cannot_be_carried_along_are_refused():
+    for name, words in (("absent", "absent"), ("row", "has the name of one that is written")):
+        with pytest.raises(InputError, match=words):
+            adapt_frame(gaussians().assign(row=1), replace(SETTINGS, id=name))

@@ -174,7 +174,8 @@ def adapt_checked(
         report("estimate", 1, 1)
         model = source if decision.keep_source else adaptation.learner
         own = checked.settings.in_use if decision.keep_source else None
-        predictor = Predictor(prepared.plans, prepared.preprocessing, model.estimator, prepared.boolean, own)
+        carried = checked.settings.id
+        predictor = Predictor(prepared.plans, prepared.preprocessing, model.estimator, prepared.boolean, own, carried)
         rows = prepared.windows[-1].rows if prepared.asked is None else prepared.asked
         report("predict", 0, len(rows))
         in_use = checked.settings.in_use

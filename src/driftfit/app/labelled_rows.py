@@ -123,7 +123,7 @@ def wanted_rows(checked: Checked, budget: int) -> pd.DataFrame:
     chosen, weights = rows_to_ask(votes, budget, settings.seed)
     rows = prepared.target_rows[chosen]
     order = np.argsort(rows)
-    names = [plan.column for plan in prepared.plans]
+    names = list(dict.fromkeys([*settings.id, *(plan.column for plan in prepared.plans)]))
     frames = [frame for _, frame in checked.table.batches(rows[order], names)]
     wanted: pd.DataFrame = pd.concat(frames, ignore_index=True)
     wanted.insert(0, settings.label, "")

@@ -17,6 +17,7 @@ from driftfit.app.columns import ColumnPlan, Kind, as_matrix, conform, missing_i
 from driftfit.app.labels import is_true
 from driftfit.app.own_model import OwnModel, label_codes
 from driftfit.app.read import Table
+from driftfit.app.settings import check_carried
 from driftfit.errors import AdaptationWarning, InputError, SolverError
 from driftfit.methods.recent_scale import RecentMap
 from driftfit.models import as_learner
@@ -39,6 +40,8 @@ class Predictor:
         Whether the labels are true and false.
     own : OwnModel or None
         The model that somebody had in use, where it was kept: it answers for itself.
+    ids : tuple of str
+        Columns of the table that are carried along into the predictions.
     """
 
     plans: tuple[ColumnPlan, ...]
@@ -46,6 +49,13 @@ class Predictor:
     model: Any
     boolean: bool = False
     own: OwnModel | None = None
+    ids: tuple[str, ...] = ()
+
+    @property
+    def classes(self) -> NDArray[Any]:
+        """The classes as they are predicted."""
+        classes = np.asarray(self.model.classes_)
+        return self._labels(classes, np.arange(len(classes)))
 
     @property
     def columns(self) -> list[str]:
@@ -74,7 +84,8 @@ class Predictor:
         gaps.refuse()
         for sentence in gaps.sentences(all_gaps=False):
             warnings.warn(sentence, AdaptationWarning, stacklevel=2)
-        return self._answer(conformed)
+        labels, probabilities = self._answer(conformed)
+        return labels, probabilities.max(axis=1)
 
     def predict_table(
         self,
@@ -86,9 +97,10 @@ class Predictor:
     ) -> pd.DataFrame:
         """Predictions for some rows of a table, or all, a batch at a time.
 
-        The columns are ``row, prediction, predicted_probability, imputed_columns``; the last one counts the columns
-        of a row that were missing or unreadable and were filled in. Where a column cannot be read in most rows,
-        nothing is predicted; where it cannot in some, a warning counts them.
+        The columns are ``row``, those of ``ids``, ``prediction, predicted_probability, imputed_columns`` and
+        ``probability CLASS`` for each class; ``imputed_columns`` counts the columns of a row that were missing or
+        unreadable and were filled in. Where a column cannot be read in most rows, nothing is predicted; where it cannot
+        in some, a warning counts them.
 
         ``rows`` are ascending. ``training`` says that the model was trained on them: gaps were filled there as well,
         and are no surprise.
@@ -109,6 +121,7 @@ class Predictor:
 
         ``engine`` says where batches are predicted, side by side; they come in the order of their rows all the same.
         """
+        self._check_ids(table)
         if self.own is not None:
             yield self._own_answers(self.own, table, np.arange(table.n_rows) if rows is None else rows)
             return
@@ -140,14 +153,34 @@ class Predictor:
     def batches(self, table: Table, rows: NDArray[np.int64] | None) -> Iterator[tuple[pd.DataFrame, Gaps]]:
         """Predictions of some rows, or all, and what could not be read."""
         before: pd.DataFrame | None = None
-        for numbers, frame in table.batches(rows, self.columns):
+        for numbers, frame in table.batches(rows, list(dict.fromkeys([*self.columns, *self.ids]))):
             conformed, found = self._read(frame)
             filled = found.filled.pop()
             joined = conformed if before is None else pd.concat([before, conformed], ignore_index=True)
-            labels, probability = (answers[-len(conformed) :] for answers in self._answer(joined))
+            labels, probabilities = (answers[-len(conformed) :] for answers in self._answer(joined))
             before = joined.tail(self.n_compared - 1) if self.n_compared > 1 else None
-            said = {"row": numbers, "prediction": labels, "predicted_probability": probability}
-            yield pd.DataFrame({**said, "imputed_columns": filled}), found
+            yield self._frame(numbers, frame, labels, probabilities, filled), found
+
+    def _frame(
+        self,
+        numbers: NDArray[np.int64],
+        frame: pd.DataFrame,
+        labels: Any,
+        probabilities: NDArray[np.float64],
+        filled: NDArray[np.int64],
+    ) -> pd.DataFrame:
+        """Predictions as they are written, with what is carried along from the rows."""
+        shares = {f"probability {name}": probabilities[:, place] for place, name in enumerate(self.classes)}
+        carried = {name: _of_one_type(frame[name].reset_index(drop=True)) for name in self.ids}
+        said = {"prediction": labels, "predicted_probability": probabilities.max(axis=1), "imputed_columns": filled}
+        return pd.DataFrame({"row": numbers, **carried, **said, **shares})
+
+    def _check_ids(self, table: Table) -> None:
+        """Raise where a column to carry along is not there, or has the name of one that is written."""
+        check_carried(self.ids)
+        for name in self.ids:
+            if name not in table.names:
+                raise InputError(f"the table has no column {name!r} to carry along")
 
     def _side_by_side(
         self, table: Table, rows: NDArray[np.int64] | None, engine: Any
@@ -176,14 +209,11 @@ class Predictor:
         said: Any = words
         if (codes >= 0).all():
             said = self._labels(classes, codes)
-        return pd.DataFrame(
-            {
-                "row": rows,
-                "prediction": said,
-                "predicted_probability": np.nan,
-                "imputed_columns": np.zeros(len(rows), int),
-            }
-        )
+        carried = pd.DataFrame()
+        if self.ids:
+            carried = pd.concat([frame for _, frame in table.batches(rows, list(self.ids))], ignore_index=True)
+        unknown = np.full((len(rows), len(classes)), np.nan)
+        return self._frame(rows, carried, said, unknown, np.zeros(len(rows), int))
 
     def _read(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, Gaps]:
         conformed = conform(frame, self.plans)
@@ -197,7 +227,7 @@ class Predictor:
         else:
             # Scores of a classifier without probabilities, brought to sum 1; they are not calibrated.
             probabilities = softmax(as_learner(self.model, classes).logits(features), axis=1)
-        return self._labels(classes, probabilities.argmax(axis=1)), probabilities.max(axis=1)
+        return self._labels(classes, probabilities.argmax(axis=1)), probabilities
 
     def _labels(self, classes: NDArray[Any], codes: NDArray[np.int64]) -> NDArray[Any]:
         known = np.array([is_true(name) for name in classes]) if self.boolean else classes
@@ -307,6 +337,11 @@ class Gaps:
                 for column, count in self.unknown.items()
             ]
         return said
+
+
+def _of_one_type(values: pd.Series) -> pd.Series:
+    """Words as words, so that a batch of gaps alone has the type of the others."""
+    return values.astype("string") if values.dtype.kind == "O" else values
 
 
 def find_gaps(frame: pd.DataFrame, conformed: pd.DataFrame, plans: tuple[ColumnPlan, ...], preprocessing: Any) -> Gaps:

@@ -105,7 +105,7 @@ def _features(table: Table, settings: Settings) -> list[str]:
             raise InputError(f"the table has no column {column!r}; it has {shown or 'none'}")
     if table.n_rows == 0:
         raise InputError("the table has no rows")
-    hidden = _known(table, settings.drop, "drop")
+    hidden = _known(table, settings.drop, "drop") + _known(table, settings.id, "id")
     if settings.in_use is not None:
         hidden += _known(table, settings.in_use.hidden, "the model in use")
     grouping = () if settings.group is None else _known(table, (settings.group,), "group")

@@ -29,12 +29,14 @@ from driftfit.methods import (
 )
 from driftfit.selection import ByEvidence, ChosenGOAT, Gate, Keep, Metric
 
-__all__ = ["Column", "FilePosition", "History", "Keep", "Limits", "RowPosition", "Settings"]
+__all__ = ["Column", "FilePosition", "History", "Keep", "Limits", "RowPosition", "Settings", "check_carried"]
 
 
 # Rows times columns that all candidates together are trained on. Forests and networks learn from about 0.1 million
 # such values in a second, so that this is some eight minutes; logistic regression needs seconds.
 _MOST_VALUES = 50_000_000
+# Columns of the predictions.
+_WRITTEN = ("row", "prediction", "predicted_probability", "imputed_columns")
 _WORDS: dict[type, str] = {
     GOAT: "goat",
     ChosenGOAT: "goat",
@@ -75,6 +77,13 @@ class FilePosition:
 
     def __str__(self) -> str:
         return "@file"
+
+
+def check_carried(names: Sequence[str]) -> None:
+    """Raise where a column that is to be carried into the predictions has the name of one that is written there."""
+    for name in names:
+        if name in _WRITTEN or name.startswith(("probability ", "prediction by ", "estimated_accuracy")):
+            raise InputError(f"the column {name!r} has the name of one that is written; rename it to carry it along")
 
 
 class History(Enum):
@@ -155,6 +164,8 @@ class Settings:
         resemble each other, so that tests count groups and not rows.
     order_words : tuple of str
         The values of the order column, first to last, where they are words whose order cannot be told.
+    id : str or tuple of str
+        Columns that are carried along into the predictions; no features.
     """
 
     label: str
@@ -178,9 +189,12 @@ class Settings:
     assume: Any = ()
     group: str | None = None
     order_words: tuple[str, ...] = ()
+    id: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "assume", Assumption.of(self.assume))
+        object.__setattr__(self, "id", (self.id,) if isinstance(self.id, str) else tuple(self.id))
+        check_carried(self.id)
         if self.assume and (self.method is not None or self.n_generated is not None):
             raise InputError(
                 f"assumptions belong to the default method, got {', '.join(self.assume)} beside {self.method_word!r}; "
@@ -268,6 +282,7 @@ class Settings:
             "categorical": list(self.categorical),
             "assume": list(self.assume),
             "group": self.group,
+            "id": list(self.id),
             "proportions": dict(self.proportions),
             "in_use": None if self.in_use is None else self.in_use.word,
             "history": self.history.value,

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 from driftfit.cli.check_text import show_warnings
 from driftfit.cli.engine_options import declare_engine, engine_of
 from driftfit.cli.parsing import Fail, need_tables, output_path
+from driftfit.cli.table_options import columns_in, declare_id
 from driftfit.cli.text import printable
 
 __all__ = ["HELP", "declare", "run"]
 
 HELP = """Predict the rows of a new table with the model that a run kept.
 
-Writes the columns row, prediction, predicted_probability and imputed_columns. A table is refused where a column of the
-model cannot be read in most rows; where single values cannot be read, imputed_columns counts them for each row. A model
-of the remedy "recent scale" compares each row with those before it: give rows in their order."""
+Writes the columns row, prediction, predicted_probability, imputed_columns and the probability of every class. A table
+is refused where a column of the model cannot be read in most rows; where single values cannot be read, imputed_columns
+counts them for each row. A model of the remedy "recent scale" compares each row with those before it: give rows in
+their order."""
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
@@ -41,6 +44,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         help="write labels to CSV as they are; by default those that a spreadsheet would run as a formula "
         "(=, +, -, @ in front) get an apostrophe",
     )
+    declare_id(parser)
     declare_engine(parser, "batches of rows")
 
 
@@ -55,6 +59,7 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
 
     check_predictions_path(chosen.out)
     predictor = load_run(chosen.run, None if chosen.old_model is None else own_model(chosen.old_model)).predictor
+    predictor = replace(predictor, ids=columns_in(chosen.id))
     table = open_table(chosen.tables, predictor.texts)
     with recorded() as messages:
         frames = predictor.predict_frames(table, engine=engine_of(chosen))

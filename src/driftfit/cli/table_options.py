@@ -11,7 +11,7 @@ from driftfit.cli.parsing import Fail, at_least
 if TYPE_CHECKING:
     from driftfit.app import Settings
 
-__all__ = ["UNTRUSTED", "declare_table", "settings_of"]
+__all__ = ["UNTRUSTED", "columns_in", "declare_id", "declare_table", "settings_of"]
 
 # Exit code with --fail-on untrusted.
 UNTRUSTED = 3
@@ -79,6 +79,7 @@ def declare_table(parser: argparse.ArgumentParser) -> None:
         help="column that says what a row belongs to, such as its customer or machine; no feature. Rows of one group "
         "resemble each other, so that tests count groups [each row by itself, or neighbours that follow each other]",
     )
+    declare_id(parser)
     _declare_windows(parser.add_argument_group("windows", "one of these [five with equally many rows]"))
     _declare_model(parser.add_argument_group("model"))
     _declare_adaptation(
@@ -95,7 +96,19 @@ def declare_table(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _columns(texts: list[str]) -> tuple[str, ...]:
+def declare_id(parser: argparse.ArgumentParser) -> None:
+    """The option that carries columns along."""
+    parser.add_argument(
+        "--id",
+        action="append",
+        default=[],
+        metavar="COLUMNS",
+        help="columns to carry along into the predictions, such as a number of the customer; no features",
+    )
+
+
+def columns_in(texts: list[str]) -> tuple[str, ...]:
+    """Names that are separated by commas, in one word or several."""
     return tuple(dict.fromkeys(name for text in texts for name in text.split(",") if name))
 
 
@@ -251,8 +264,9 @@ def settings_of(chosen: argparse.Namespace, fail: Fail) -> Settings:
         keep=Keep(chosen.keep),
         seed=chosen.seed,
         limits=Limits(chosen.training_rows, chosen.transport_rows),
-        categorical=_columns(chosen.categorical),
-        drop=_columns(chosen.drop),
+        categorical=columns_in(chosen.categorical),
+        drop=columns_in(chosen.drop),
+        id=columns_in(chosen.id),
         proportions=chosen.proportions,
         in_use=_in_use(chosen),
         assume=chosen.assume,
