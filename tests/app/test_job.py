@@ -263,14 +263,14 @@ def test_a_folder_appears_whole_or_not_at_all(tmp_path, result):
         save_run(result, summary, tmp_path / "own", force=True)
 
 
-def test_predictions_carry_the_estimate_and_the_card_the_verdict(tmp_path, result):
+def test_predictions_carry_the_estimate_and_the_card_the_answer(tmp_path, result):
     save_run(result, summarise(result), tmp_path / "RUN")
     written = pd.read_parquet(tmp_path / "RUN" / "predictions.parquet")
     assert written["estimated_accuracy"].iloc[0] == result.decision.after.value
     assert (written["estimated_accuracy_low"] <= written["estimated_accuracy_high"]).all()
     assert written["estimated_accuracy_reliable"].iloc[0] == result.decision.after.reliable
     card = (tmp_path / "RUN" / "MODEL_CARD.md").read_text()
-    assert "**adapt**" in card
+    assert str(result).splitlines()[0] in card
     assert "| u | number |" in card
 
 

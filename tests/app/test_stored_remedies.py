@@ -12,7 +12,7 @@ from driftfit.app.models import model_from_word
 from driftfit.app.predictor import Predictor
 from driftfit.errors import AdaptationWarning, InputError
 from driftfit.files import write_json
-from driftfit.methods import CovarianceAlignment, OwnRank, OwnScale, ProportionCorrection, RecentScale
+from driftfit.methods import CovarianceAlignment, FromHistory, OwnRank, OwnScale, ProportionCorrection, RecentScale
 
 REMEDIES = [
     OwnScale(),
@@ -21,6 +21,7 @@ REMEDIES = [
     ProportionCorrection(),
     OwnScale(then=ProportionCorrection()),
     RecentScale(8),
+    FromHistory(with_time=True),
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,10 +11,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from driftfit.app.answer import answer_of
 from driftfit.app.checked import Checked, Progress, check_table, recorded
 from driftfit.app.labelled_rows import LabelledRows, adapt_with_labels
 from driftfit.app.models import is_network
 from driftfit.app.parquet_files import Spooled, collected
+from driftfit.app.past_windows import class_warnings, classes_today, kept_way
 from driftfit.app.predictor import Predictor
 from driftfit.app.read import Table, table_of
 from driftfit.app.settings import Settings
@@ -43,6 +46,7 @@ from driftfit.selection import (
     ChosenGOAT,
     Decision,
     LadderChoice,
+    Metric,
     assess,
     table_methods,
 )
@@ -107,6 +111,9 @@ class Result:
     def trusted(self) -> bool:
         """Whether the path was followed as the check advises, and the adapted model was kept."""
         return self.decision.trusted
+
+    def __str__(self) -> str:
+        return str(answer_of(self))
 
 
 def adapt_frame(frame: Any, settings: Settings, progress: Progress | None = None) -> Result:
@@ -184,10 +191,21 @@ def adapt_checked(
             for name, learner in (tried.items() if every_candidate else ())
         }
         done = partial(report, "predict")
+        counts: Counter[Any] = Counter()
         frames = _predicted(predictor, others, checked, rows, lambda count: done(count, len(rows)), engine)
-        predictions = collected(frames, len(rows))
-    told = tuple(dict.fromkeys([*checked.warnings, *messages]))
+        predictions = collected(_counted(frames, counts), len(rows))
+    source_rows = prepared.training.source
+    shares = source_rows.one_hot(source.classes).mean(axis=0)
+    missing = classes_today(counts, predictor.classes.tolist(), shares.tolist())
+    told = tuple(dict.fromkeys([*checked.warnings, *messages, *class_warnings(choice, missing)]))
     return Result(checked, adaptation, path, choice, decision, predictor, predictions, told)
+
+
+def _counted(frames: Iterator[pd.DataFrame], counts: Counter[Any]) -> Iterator[pd.DataFrame]:
+    """The same frames; when they have gone by, how often each class was predicted is known."""
+    for frame in frames:
+        counts.update(frame["prediction"].value_counts().to_dict())
+        yield frame
 
 
 def _predicted(
@@ -233,9 +251,10 @@ def _by_evidence(decision: Decision, choice: LadderChoice) -> Decision:
     ladder, kept = choice.ladder, choice.best == choice.reference
     before: AccuracyEstimate | None = decision.before
     after: AccuracyEstimate | None = None
-    if choice.backtest is not None and (ladder is None or ladder.used is None):
-        found = choice.backtest
-        before, after = (_from_backtest(found, name) for name in (found.reference, found.best))
+    if choice.backtest is not None and (kept or ladder is None):
+        before, after = (
+            _from_backtest(choice.backtest, name) for name in (choice.backtest.reference, kept_way(choice))
+        )
     elif choice.measured:
         before, after = choice.measured
     elif ladder is not None and ladder.used is not None:
@@ -246,10 +265,9 @@ def _by_evidence(decision: Decision, choice: LadderChoice) -> Decision:
 
 
 def _from_backtest(found: Backtest, way: str) -> AccuracyEstimate:
-    """The metric to expect of a way, with the interval that windows of the past give."""
-    gain = found.expected(way)
-    words = f"{found.metric.words} in {len(found.windows)} past windows"
-    return AccuracyEstimate(gain.value, gain.low, gain.high, words)
+    """The accuracy to expect of a way, whatever the metric is, with the interval that windows of the past give."""
+    gain = replace(found, metric=Metric()).expected(way)
+    return AccuracyEstimate(gain.value, gain.low, gain.high, f"accuracy in {len(found.windows)} past windows")
 
 
 def _adapted(

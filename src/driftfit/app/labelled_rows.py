@@ -216,8 +216,8 @@ def adapt_with_labels(
 
 def measured(choice: Choice, name: Any, labelled: LabelledRows) -> AccuracyEstimate:
     """Accuracy of a candidate on the labelled rows, with the interval that so few of them allow."""
-    size = effective_size(len(labelled.rows), labelled.weights)
-    return AccuracyEstimate.around(choice.scores[name], spread((choice.scores[name], size)), "labelled rows")
+    size, words = effective_size(len(labelled.rows), labelled.weights), f"{len(labelled.rows)} labelled rows"
+    return AccuracyEstimate.around(choice.scores[name], spread((choice.scores[name], size)), words)
 
 
 def _check_columns(checked: Checked) -> None:

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from driftfit import __version__
+from driftfit.app.answer import answer_ahead, answer_of
 from driftfit.app.checked import Checked
 from driftfit.app.columns import feature_owners
 from driftfit.app.job import Result
+from driftfit.app.past_windows import past_windows
 from driftfit.app.report.numbers import confidence_histogram, domain_distances, flat_map, image_tiles, what_moved
 from driftfit.selection import AccuracyEstimate, Choice, Ladder, LadderChoice
 
@@ -22,7 +24,7 @@ __all__ = ["check_summary", "plain", "summarise"]
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "pyarrow", "skops", "torch")
 
 
-def summarise(result: Result, command: list[str] | None = None, redo: str = "") -> dict[str, Any]:
+def summarise(result: Result, command: list[str] | None = None, redo: str = "", run: str = "RUN") -> dict[str, Any]:
     """Everything worth telling about a run, as plain JSON values without NaN.
 
     Parameters
@@ -32,6 +34,8 @@ def summarise(result: Result, command: list[str] | None = None, redo: str = "") 
         The arguments that started it.
     redo : str
         The shell command that does it again.
+    run : str
+        Where the run is kept, as it is written on a command line.
     """
     prepared, settings = result.checked.prepared, result.checked.settings
     domains = [result.path.source, *(step.domain for step in result.path.steps)]
@@ -41,6 +45,7 @@ def summarise(result: Result, command: list[str] | None = None, redo: str = "") 
     features, lines = what_moved(prepared.sample, owners, settings.seed)
     kept = result.adapted if result.kept == "adapted" else result.source
     content = {
+        "answer": answer_of(result, run).to_dict(),
         "driftfit": __version__,
         "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "command": command or [],
@@ -51,6 +56,7 @@ def summarise(result: Result, command: list[str] | None = None, redo: str = "") 
         },
         "generated": _generated(result.choice),
         "remedies": _remedies(result.choice),
+        "backtest": past_windows(result.choice),
         "ladder": ladder_summary(result.choice.ladder) if isinstance(result.choice, LadderChoice) else None,
         "seed": settings.seed,
         "versions": _versions(),
@@ -88,6 +94,7 @@ def check_summary(checked: Checked) -> dict[str, Any]:
     """
     decision, prepared = checked.decision, checked.prepared
     content = {
+        "answer": answer_ahead(checked).to_dict(),
         **decision.verdict.to_dict(),
         "accuracy": _estimate(decision.before),
         "source_shares": _source_shares(checked),

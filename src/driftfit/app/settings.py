@@ -189,7 +189,7 @@ class Settings:
     assume: Any = ()
     group: str | None = None
     order_words: tuple[str, ...] = ()
-    id: tuple[str, ...] = ()
+    id: Any = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "assume", Assumption.of(self.assume))

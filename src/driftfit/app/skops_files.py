@@ -30,6 +30,7 @@ _TRUSTED = frozenset(
     {
         "driftfit.methods.feature_maps.AffineMap",
         "driftfit.methods.feature_maps.RankMap",
+        "driftfit.methods.history.WindowNumber",
         "driftfit.methods.recent_scale.RecentMap",
         "driftfit.methods.rescaled_classifier.RescaledClassifier",
         "driftfit.app.models.MLPEncoder",

@@ -6,7 +6,7 @@ import argparse
 import json
 
 from driftfit.cli.bars import stages
-from driftfit.cli.check_text import check_text, show_warnings
+from driftfit.cli.check_text import accuracy_line, answer_text, check_text, declare_verbose, show_warnings
 from driftfit.cli.parsing import Fail, need_tables
 from driftfit.cli.table_options import UNTRUSTED, declare_table, settings_of
 
@@ -14,13 +14,14 @@ __all__ = ["HELP", "declare", "run"]
 
 HELP = """Say whether to adapt, to generate domains, to get labels, or to leave the model alone.
 
-The rows are cut into windows by --order: the first has labels, the last is today. Reads the table and trains the model
-as adapt does, prints what adapt prints first, and stops there; nothing is written."""
+The rows are cut into windows by --order: rows with a label are history, rows without one are today's. Reads the table
+and trains the model as adapt does, says what moved and what that means so far, and stops there; nothing is written."""
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """The options."""
     declare_table(parser)
+    declare_verbose(parser)
 
 
 def run(chosen: argparse.Namespace, fail: Fail) -> int:
@@ -33,5 +34,10 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
         checked = check_table(open_table(chosen.tables), settings, progress)
     show_warnings(checked.warnings)
     summary = check_summary(checked)
-    print(json.dumps(summary, indent=2, ensure_ascii=False) if chosen.as_json else check_text(summary))
+    if chosen.as_json:
+        print(json.dumps(summary, indent=2, ensure_ascii=False))
+    else:
+        print(answer_text(summary["answer"]))
+        if chosen.verbose:
+            print(f"\n{check_text(summary)}\n{accuracy_line('old model', summary['accuracy'])}")
     return UNTRUSTED if chosen.fail_on == "untrusted" and not summary["trusted"] else 0

@@ -1,22 +1,51 @@
-"""What `driftfit check` prints, and `driftfit adapt` before it adapts: the same text from the same numbers."""
+"""What `driftfit check` and `driftfit adapt` print: the answer first; what is behind it where it is asked for."""
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Iterable
 from typing import Any
 
 from driftfit.cli.text import printable, text_table
 
-__all__ = ["accuracy_line", "check_text", "show_warnings"]
+__all__ = ["accuracy_line", "answer_text", "check_text", "declare_verbose", "show_warnings"]
 
 
-# More classes than this are counted.
-_MOST_CLASSES = 5
+def declare_verbose(parser: argparse.ArgumentParser) -> None:
+    """The option that unfolds what is behind the answer."""
+    parser.add_argument(
+        "--verbose", action="store_true", help="also print what is behind the answer: tests, steps, scores, columns"
+    )
+
+
+def answer_text(answer: dict[str, Any]) -> str:
+    """The sentences of an answer, and its table below them.
+
+    Parameters
+    ----------
+    answer : dict
+        From a summary, under ``answer``.
+
+    Examples
+    --------
+    >>> table = {"heads": ["compared", "gain"], "rows": [["old model", ""], ["own scale", "+1.0"]]}
+    >>> print(answer_text({"sentences": ["Nothing moved."], "table": table}))
+    Nothing moved.
+    <BLANKLINE>
+    compared   gain
+    old model
+    own scale  +1.0
+    """
+    lines = [printable(sentence) for sentence in answer["sentences"]]
+    heads, rows = answer["table"]["heads"], answer["table"]["rows"]
+    if rows:
+        lines += ["", text_table(heads, rows, words=(0, len(heads) - 1))]
+    return "\n".join(lines)
 
 
 def check_text(summary: dict[str, Any]) -> str:
-    """Verdict and diagnosis with their reasons, every step, the old model's estimate, and what was left out.
+    """Diagnosis, assumptions and steps with their reasons, and what was left out.
 
     Parameters
     ----------
@@ -26,25 +55,14 @@ def check_text(summary: dict[str, Any]) -> str:
     diagnosis, ladder = summary["diagnosis"], summary["ladder"]
     lines = [f"diagnosis: {diagnosis['kind']}", *(f"  - {reason}" for reason in diagnosis["reasons"])]
     if ladder is not None:
-        lines += ["", *_assumptions(ladder)]
+        lines += [f"tested: {ladder['moved']['sentence']}", *(f"  - {one['sentence']}" for one in ladder["tested"])]
     if ladder is None or "path" in ladder["declared"]:
-        lines += ["", *_about_steps(summary)]
-    lines += ["", accuracy_line("old model", summary["accuracy"]), _class_line(summary)]
+        lines += ["", *_about_steps(summary), ""]
     lines += [f"note: {sentence}" for sentence in summary["sampled"]]
     for column in summary["preprocessing"]:
         if column["kind"] in ("dropped", "many categories"):
             lines.append(f"column {column['column']!r}: {column['kind']}, {column['note']}")
     return "\n".join(printable(line) for block in lines for line in block.split("\n"))
-
-
-def _assumptions(ladder: dict[str, Any]) -> list[str]:
-    """What was declared, or could be, and what the data say about it."""
-    if not ladder["moved"]["rejected"]:
-        return ["assumptions: none is needed"]
-    if ladder["declared"]:
-        return [f"assumed: {', '.join(ladder['declared'])}", *(f"  - {one['sentence']}" for one in ladder["tested"])]
-    head = "assumed: nothing, so the old model stays; --assume WORD declares what may have changed:"
-    return [head, *(f"  - {one['sentence']}" for one in ladder["tested"])]
 
 
 def _about_steps(summary: dict[str, Any]) -> list[str]:
@@ -58,28 +76,20 @@ def _about_steps(summary: dict[str, Any]) -> list[str]:
         "",
         "/ margin: the shift in margins, of a typical and of the worst class; jumped: rows where nothing was before;",
         "across: the plan's mass between classes, beyond noise; old %, new %: estimated accuracy of the old model and",
-        "after plain gradual self-training, with its interval, ? not reliable",
+        "after plain gradual self-training, from lowest to highest",
         text_table(header, rows),
     ]
 
 
-def _class_line(summary: dict[str, Any]) -> str:
-    """The class shares of the first window, the largest class first; beside accuracies, which it puts in place."""
-    shares = list(summary["source_shares"].items())
-    shown = ", ".join(f"{name} {100 * share:.1f} %" for name, share in shares[:_MOST_CLASSES])
-    more = f" and {len(shares) - _MOST_CLASSES} more" if len(shares) > _MOST_CLASSES else ""
-    return f"classes of the first window, the largest first: {shown}{more}"
-
-
 def accuracy_line(name: str, guess: dict[str, Any]) -> str:
     """An estimate of accuracy in a line."""
-    doubt = "" if guess["reliable"] else ", not reliable"
     remark = f"\n  {guess['remark']}" if guess["remark"] else ""
-    if _refused(guess):
-        return f"{name}: accuracy cannot be estimated ({guess['estimator']}{doubt}){remark}"
+    if not guess["reliable"] and guess["low"] == 0.0 and guess["high"] == 1.0:
+        return f"{name}: accuracy not known{remark}"
+    doubt = "" if guess["reliable"] else ", not reliable"
     return (
         f"{name}: estimated accuracy {100 * guess['estimate']:.1f} % "
-        f"({100 * guess['low']:.1f} .. {100 * guess['high']:.1f}; {guess['estimator']}{doubt}){remark}"
+        f"({100 * guess['low']:.1f} to {100 * guess['high']:.1f}; {guess['estimator']}{doubt}){remark}"
     )
 
 
@@ -101,16 +111,10 @@ def _row(step: dict[str, Any], accuracy: dict[str, Any]) -> list[str]:
     ]
 
 
-def _refused(guess: dict[str, Any]) -> bool:
-    """Whether the interval excludes nothing: a number would say more than is known."""
-    return not guess["reliable"] and guess["low"] == 0.0 and guess["high"] == 1.0
-
-
 def _number(value: float | None, form: str) -> str:
     return "-" if value is None else format(value, form)
 
 
 def _interval(guess: dict[str, Any]) -> str:
-    to = "-" if guess["reliable"] else "?"
-    value = "?" if _refused(guess) else f"{100 * guess['value']:.0f}"
-    return f"{value} ({100 * guess['low']:.0f}{to}{100 * guess['high']:.0f})"
+    """From lowest to highest, or that it is not known."""
+    return f"{100 * guess['low']:.0f} to {100 * guess['high']:.0f}" if guess["reliable"] else "not known"

@@ -12,10 +12,11 @@ from importlib.resources import files
 
 import pytest
 
-from driftfit.app.report.accuracy import caution, confidence_histogram, estimates, interval_chart, overlaid_paths
+from driftfit.app.report.accuracy import confidence_histogram, overlaid_paths
 from driftfit.app.report.content import short, stops
-from driftfit.app.report.listings import gain_unit, largest_class
+from driftfit.app.report.listings import gain_unit
 from driftfit.app.report.moved import drift_bars, feature_bars, feature_shares, plan_lines, png, strips
+from driftfit.app.report.past import past_windows
 from driftfit.app.report.path import class_totals, distance_grid, domain_map, given_labels, step_bars
 from driftfit.app.report.svg import Frame, ticks
 
@@ -137,29 +138,12 @@ def test_labels_under_the_axis_do_not_overlap(result):
     assert min(b - a for a, b in itertools.pairwise(places)) > 80
 
 
-def test_intervals_contain_their_estimates(result):
-    rows = [(model.which, model) for model in estimates(result)]
-    drawing = str(interval_chart(rows))
-    assert drawing.count('class="estimate') == 2
-    assert [model.kept for _, model in rows] == [False, True]
-    assert interval_chart([]) is None
-
-
 def test_the_ends_of_overlaid_paths_are_source_and_target():
     path = {"accuracy": {"path": [{"position": 0.5, "estimate": 0.8}, {"position": 1.0, "estimate": 0.7}]}}
     drawing = str(overlaid_paths([("one", path), ("two", {})]))
     middle, end = (float(x) for x in re.findall(r'<circle[^>]* cx="([\d.]+)"', drawing))
     assert middle == pytest.approx((48 + end) / 2)
     assert overlaid_paths([("two", {})]) is None
-
-
-def test_overlapping_intervals_are_pointed_out(result):
-    assert caution(estimates(result)) == ""
-    result["accuracy"]["new"]["low"] = 0.75
-    assert "overlap" in caution(estimates(result))
-    result["accuracy"]["new"]["low"] = None
-    assert caution(estimates(result)) == ""
-    assert caution([]) == ""
 
 
 def test_features_are_sorted_and_cut(result):
@@ -197,11 +181,6 @@ def test_a_histogram_shows_the_models_that_were_recorded(result):
     assert confidence_histogram(result) is None
 
 
-def test_without_a_step_there_is_no_new_model(result):
-    result |= {"kept": "source", "steps": []}
-    assert [model.which for model in estimates(result)] == ["old"]
-
-
 def test_ticks_lie_inside():
     for low, high in [(0.0, 1.0), (0.61, 0.92), (-3.0, 1e5), (0.0, 1e-9), (0.999, 1.0)]:
         found = ticks(low, high, 4)
@@ -235,6 +214,8 @@ def test_text_has_enough_contrast(dark):
     for tone in ("good", "care", "keep"):
         assert contrast(colours[tone], colours[f"{tone}-wash"]) >= 4.5, tone
         assert contrast(colours["soft"], colours[f"{tone}-wash"]) >= 4.5, tone
+        assert contrast(colours["bad"], colours[f"{tone}-wash"]) >= 4.5, tone
+    assert contrast(colours["bad"], colours["sheet"]) >= 4.5
 
 
 # How the three kinds of colour blindness see linear colours (Machado, Oliveira and Fernandes 2009, full strength).
@@ -285,8 +266,19 @@ def test_the_diagnosis_as_bars_the_farthest_first_and_chance_pale():
     assert drift_bars({"check": {"diagnosis": {"features": [{"name": 3}, "x"]}}}) is None
 
 
-def test_the_largest_class_stands_beside_accuracies_and_gains_have_a_unit():
-    assert largest_class({"check": {"source_shares": {"no": 0.3, "yes": 0.7}}}).startswith("yes, 70")
-    assert largest_class({"check": {"source_shares": ["yes"]}}) == ""
+def test_gains_have_a_unit():
     assert gain_unit({"remedies": {"in_points": True}}) == "share of the rows"
     assert "nats" in gain_unit({})
+
+
+def test_gains_over_time_are_lines_with_their_zero(result):
+    found = past_windows(result)
+    drawing = str(found.drawing)
+    assert found.names == ["last window", "own <scale>"]
+    # A window that a way could not be judged on has no mark, and the line goes on behind it.
+    assert drawing.count('class="run-dot r0"') == 3
+    assert drawing.count('class="run-dot r1"') == 2
+    assert drawing.count('class="axis"') == 2
+    assert [never for _, never in found.classes] == [False, True, False]
+    assert past_windows({}) is None
+    assert past_windows({"backtest": {"ways": 3, "classes": [4]}}) is None

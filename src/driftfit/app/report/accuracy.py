@@ -1,4 +1,4 @@
-"""Old model beside new: estimates with their intervals on one scale, and how sure both are."""
+"""Accuracy along several paths, and how sure old and new model are."""
 
 from __future__ import annotations
 
@@ -8,90 +8,10 @@ from typing import Any
 
 from markupsafe import Markup
 
-from driftfit.app.report.content import MOST_STOPS, clip, dig, interval, number, percent, records, short, thin
-from driftfit.app.report.svg import WIDTH, Frame, picture, polyline, tag, ticks
+from driftfit.app.report.content import MOST_STOPS, dig, number, percent, records, short, thin
+from driftfit.app.report.svg import Frame, picture, polyline, tag, ticks
 
-__all__ = ["Estimate", "Histogram", "caution", "confidence_histogram", "estimates", "interval_chart", "overlaid_paths"]
-
-_ROW = 30.0
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """Estimated accuracy of one model on the target."""
-
-    which: str
-    value: float
-    low: float | None
-    high: float | None
-    estimator: str
-    kept: bool  # whether this is the model to use
-    # Whether the estimator reproduced the known accuracy on the source, and nothing speaks against it on the target.
-    reliable: bool = True
-    remark: str = ""  # why it is not, in words
-
-    @property
-    def refused(self) -> bool:
-        """Whether the interval excludes nothing: a number would say more than is known."""
-        return not self.reliable and self.low == 0.0 and self.high == 1.0
-
-    @property
-    def words(self) -> str:
-        """The estimate with its interval."""
-        if self.refused:
-            return "cannot be estimated"
-        if self.low is None or self.high is None:
-            return percent(self.value)
-        return f"{percent(self.value)} (95 % interval {interval(self.low, self.high)})"
-
-
-def estimates(result: Mapping[str, Any]) -> list[Estimate]:
-    """Those of old and new that were recorded; without a single step there is no new model."""
-    unmoved = dig(result, "kept") == "source" and dig(result, "steps") == []
-    found = []
-    for which, kept in (("old", "source"), ("new", "adapted")):
-        record = dig(result, "accuracy", which)
-        value = number(dig(record, "estimate"))
-        if value is not None and not (which == "new" and unmoved):
-            low, high = number(dig(record, "low")), number(dig(record, "high"))
-            said = clip(dig(record, "estimator"))
-            reliable = dig(record, "reliable") is not False
-            remark = clip(dig(record, "remark"), 2000)
-            found.append(Estimate(which, value, low, high, said, dig(result, "kept") == kept, reliable, remark))
-    return found
-
-
-def caution(models: Sequence[Estimate]) -> str:
-    """A word of warning where the intervals of old and new share values."""
-    if len(models) < 2:
-        return ""
-    old, new = models[0], models[1]
-    if old.low is None or old.high is None or new.low is None or new.high is None:
-        return ""
-    if new.low <= old.high and old.low <= new.high:
-        return "The two intervals overlap: these estimates alone do not settle which model is better."
-    return ""
-
-
-def interval_chart(rows: Sequence[tuple[str, Estimate]], left: float = 96.0) -> Markup | None:
-    """A row per model: a whisker for the interval, a mark for the estimate; old hollow, new full."""
-    if not rows:
-        return None
-    ends = [end for _, item in rows for end in (item.value, item.low, item.high) if end is not None]
-    pad = max(0.04, 0.15 * (max(ends) - min(ends)))
-    bounds = (max(0.0, min(ends) - pad), min(1.0, max(ends) + pad))
-    height = 12 + _ROW * len(rows) + 32
-    frame = Frame(bounds, (0, 1), height=height, left=left, right=20, top=6, bottom=30)
-    drawn = [_upright(frame, value) for value in ticks(*bounds, 5)]
-    for place, (name, item) in enumerate(rows):
-        y = 12 + _ROW * (place + 0.5)
-        longest = int((left - 12) / 7.8)
-        words = name if len(name) <= longest else name[: longest - 1] + "…"
-        drawn.append(tag("text", tag("title", name), words, class_="name", x=left - 12, y=y + 4, text_anchor="end"))
-        drawn.append(_whisker(frame, item, y, name))
-    axis = frame.columns([(value, f"{100 * value:.0f} %") for value in ticks(*bounds, 5)])
-    label = "Estimated accuracy on the target: " + "; ".join(f"{name} {item.words}" for name, item in rows[:8])
-    return picture(axis, *drawn, label=label, height=height, class_="intervals")
+__all__ = ["Histogram", "confidence_histogram", "overlaid_paths"]
 
 
 def overlaid_paths(results: Sequence[tuple[str, Mapping[str, Any]]]) -> Markup | None:
@@ -121,23 +41,6 @@ def overlaid_paths(results: Sequence[tuple[str, Mapping[str, Any]]]) -> Markup |
     axes = frame.rows(ticks(*bounds, 4), lambda value: f"{100 * value:.0f} %")
     axes += frame.columns([(min(places), "source"), (max(places), "target")])
     return picture(axes, *drawn, label=f"Estimated accuracy along the path of {len(lines)} runs.")
-
-
-def _upright(frame: Frame, value: float) -> Markup:
-    x = frame.x(value)
-    return tag("line", class_="grid", x1=x, x2=x, y1=frame.top, y2=frame.floor)
-
-
-def _whisker(frame: Frame, item: Estimate, y: float, name: str) -> Markup:
-    low = item.value if item.low is None else item.low
-    high = item.value if item.high is None else item.high
-    x1, x2 = frame.x(low), frame.x(high)
-    line = tag("line", class_=f"whisker {item.which}", x1=x1, x2=x2, y1=y, y2=y)
-    ends = [tag("line", class_=f"whisker {item.which}", x1=x, x2=x, y1=y - 5, y2=y + 5) for x in (x1, x2)]
-    mark = tag("circle", class_=f"estimate {item.which}", cx=frame.x(item.value), cy=y, r=7)
-    title = tag("title", f"{name}: {item.words}")
-    hover = tag("rect", title, class_="hover", x=frame.left, y=y - 14, width=WIDTH - frame.left - 20, height=28)
-    return line + Markup("").join(ends) + mark + hover
 
 
 _MOST_BINS = 200

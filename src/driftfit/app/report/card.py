@@ -13,20 +13,10 @@ def model_card(summary: dict[str, Any]) -> str:
     lines = [
         f"# Classifier of {_code(data['label'])}",
         "",
-        f"Made by driftfit {summary['driftfit']} on {summary['created']}. Kept: the **{summary['kept']} model**.",
-        f"{_text(summary['kept_reason'])}.",
+        *(f"{_text(sentence)}  " for sentence in summary["answer"]["sentences"]),
         "",
-        "## How far to trust it",
-        "",
-        f"The check before adapting said: **{summary['verdict']['decision']}**.",
-        "",
-        *(f"- {_text(reason)}" for reason in summary["verdict"]["reasons"]),
-        "",
-        "| model | estimated accuracy on today's rows | 95 % interval | estimator |",
-        "|---|---|---|---|",
-        *(_accuracy_row(name, summary["accuracy"][key]) for name, key in (("old", "old"), ("adapted", "new"))),
-        "",
-        "The estimates use no labels of today's rows. They do not cover what the labelled rows cannot show.",
+        *_compared(summary["answer"]["table"]),
+        f"Made by driftfit {summary['driftfit']} on {summary['created']}; what the answer rests on is in report.html.",
         "",
         "## Data",
         "",
@@ -53,17 +43,17 @@ def model_card(summary: dict[str, Any]) -> str:
         *_command(summary["redo"]),
         "```",
         "",
-        "Not meant for: rows from a world unlike the last window; decisions that need a measured accuracy.",
+        "Not meant for rows from a world unlike the newest window.",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _accuracy_row(name: str, estimate: dict[str, Any]) -> str:
-    interval = f"{100 * estimate['low']:.1f} .. {100 * estimate['high']:.1f} %"
-    remark = estimate["estimator"] + ("" if estimate["reliable"] else " (not reliable)")
-    refused = not estimate["reliable"] and estimate["low"] == 0.0 and estimate["high"] == 1.0
-    value = "cannot be estimated" if refused else f"{100 * estimate['estimate']:.1f} %"
-    return f"| {name} | {value} | {interval} | {remark} |"
+def _compared(table: dict[str, Any]) -> list[str]:
+    """The table of what was compared, where something was."""
+    if not table["rows"]:
+        return []
+    lines = [table["heads"], ["---"] * len(table["heads"]), *([_text(cell) for cell in row] for row in table["rows"])]
+    return [*(f"| {' | '.join(cells)} |" for cells in lines), ""]
 
 
 def _text(text: str) -> str:

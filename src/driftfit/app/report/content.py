@@ -121,7 +121,7 @@ class Stop:
 
 def stops(result: Any) -> list[Stop]:
     """The path of a result, source first, thinned where it is very long."""
-    by_step = {record.get("step"): record for record in records(dig(result, "steps"))}
+    by_step = {number(record.get("step")): record for record in records(dig(result, "steps"))}
     domains = records(dig(result, "domains"))
     if not domains and by_step:
         domains = [{"name": "source", "position": 0.0}, *by_step.values()]
@@ -172,15 +172,7 @@ def _pair(item: Any) -> tuple[float, float] | None:
 
 
 _THIN = "\u202f"
-
-_DECISIONS = {
-    "adapt": "The check before adapting found every step of the drift small enough for this model.",
-    "generate domains between these two": (
-        "The check before adapting found a step too large to take at once; generated domains can fill the gap."
-    ),
-    "get labels here": "The check before adapting asks for new labels: this drift cannot be followed without them.",
-    "do not adapt": "The check before adapting found nothing to gain from adapting.",
-}
+_MOST_COMPARED = 60
 
 
 def percent(value: Any) -> str:
@@ -254,39 +246,38 @@ def size(n: int, one: str, many: str | None = None) -> str:
 
 @dataclass(frozen=True)
 class Headline:
-    """The answer in one line."""
+    """The answer: what to do in a few words, the sentences, and the table of what was compared."""
 
     words: str
     tone: str  # colour and sign beside the words
-    check: str  # what the check before adapting said, as a sentence
-    reasons: list[str]
-    why: str  # why this model was kept
+    sentences: list[str]
+    heads: list[str]
+    rows: list[list[str]]
+
+    @property
+    def expected(self) -> str:
+        """What to expect, where all four sentences are there."""
+        return self.sentences[2] if len(self.sentences) > 2 else ""
 
 
 def headline(result: Mapping[str, Any]) -> Headline:
-    """What to do, from what was kept and what the check said."""
+    """What to do, from what was kept and the answer that was recorded."""
     kept = dig(result, "kept")
-    decision = clip(dig(result, "verdict", "decision"), 300)
     if kept == "adapted":
-        words, tone = ("Use the new model", "good") if _trusted(result) else ("Use the new model with care", "care")
+        words, tone = (
+            ("Use the new model", "good") if dig(result, "trusted") else ("Use the new model with care", "care")
+        )
     elif kept == "source":
-        words, tone = "Keep the old model", "keep"
+        words = "Keep the old model" if dig(result, "backtest") is None else "Use the model of all labels"
+        tone = "keep"
     else:
-        words, tone = (decision[:1].upper() + decision[1:] or "No verdict was recorded"), "care"
-    if dig(result, "ladder") is not None:
-        return Headline(words, tone, *_evidence(result), clip(dig(result, "kept_reason"), 2000))
-    check = _DECISIONS.get(decision, f"The check before adapting said: {decision}." if decision else "")
-    return Headline(
-        words, tone, check, _sentences(dig(result, "verdict", "reasons")), clip(dig(result, "kept_reason"), 2000)
-    )
-
-
-def _evidence(result: Mapping[str, Any]) -> tuple[str, list[str]]:
-    """Whether anything moved, and what each assumption came to: the sentences of the evidence that was weighed."""
-    found = dig(result, "ladder")
-    said = clip(dig(found, "moved", "sentence"), 600)
-    lines = [clip(one.get("sentence"), 600) for key in ("tested", "others") for one in records(dig(found, key))]
-    return said[:1].upper() + said[1:], lines[:20]
+        words, tone = "No answer was recorded", "care"
+    found = dig(result, "answer")
+    reason = clip(dig(result, "kept_reason"), 2000)
+    sentences = texts(dig(found, "sentences"), 1000)[:4] or ([reason[:1].upper() + reason[1:]] if reason else [])
+    rows = dig(found, "table", "rows")
+    cells = [texts(row, 200) for row in rows[:_MOST_COMPARED]] if isinstance(rows, list) else []
+    return Headline(words, tone, sentences, texts(dig(found, "table", "heads"), 80), cells)
 
 
 def stop_words(stop: Stop) -> str:
@@ -302,18 +293,3 @@ def stop_words(stop: Stop) -> str:
     if stop.measured("mean_confidence") is not None:
         parts.append(f"mean confidence {percent(stop.record['mean_confidence'])}")
     return " · ".join(parts)
-
-
-def _sentences(reasons: Any) -> list[str]:
-    return [reason.replace(" -> ", " → ") for reason in texts(reasons)[:20]]
-
-
-def _trusted(result: Mapping[str, Any]) -> bool:
-    said = dig(result, "trusted")
-    if isinstance(said, bool):
-        return said
-    decision = dig(result, "verdict", "decision")
-    if decision == "generate domains between these two":
-        # The advice was followed where the path holds generated domains.
-        return any(stop.generated for stop in stops(result))
-    return bool(decision == "adapt")

@@ -137,14 +137,6 @@ def check_rows(result: Mapping[str, Any]) -> list[list[str]]:
     return rows
 
 
-def largest_class(result: Mapping[str, Any]) -> str:
-    """The largest class of the first window and its share: what a model gets right that knows no more; or nothing."""
-    shares = dig(result, "check", "source_shares")
-    known = {} if not isinstance(shares, Mapping) else {clip(name, 60): number(own) for name, own in shares.items()}
-    found = [(share, name) for name, share in known.items() if share is not None]
-    return f"{max(found)[1]}, {percent(max(found)[0])}" if found else ""
-
-
 def gain_unit(result: Mapping[str, Any]) -> str:
     """What gains of remedies are counted in."""
     return "share of the rows" if dig(result, "remedies", "in_points") else "nats; in accuracy it is not known"

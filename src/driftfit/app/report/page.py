@@ -12,8 +12,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from driftfit.app.report.accuracy import caution, confidence_histogram, estimates, interval_chart, overlaid_paths
-from driftfit.app.report.content import clip, dig, headline, interval, number, percent, records, short, stops, texts
+from driftfit.app.report.accuracy import confidence_histogram, overlaid_paths
+from driftfit.app.report.content import clip, dig, headline, number, percent, records, short, stops, texts
 from driftfit.app.report.listings import (
     check_rows,
     differences,
@@ -21,13 +21,13 @@ from driftfit.app.report.listings import (
     fields,
     file_rows,
     gain_unit,
-    largest_class,
     preparation,
     remedy_rows,
     simple_fields,
     step_rows,
 )
 from driftfit.app.report.moved import drift_bars, feature_bars, feature_shares, plan_lines, strips
+from driftfit.app.report.past import past_windows
 from driftfit.app.report.path import accuracy_line, class_stack, distance_grid, domain_map, step_bars
 
 __all__ = ["build_page"]
@@ -63,7 +63,6 @@ def build_page(results: Sequence[Mapping[str, Any]]) -> str:
 def _report(result: Mapping[str, Any]) -> dict[str, Any]:
     path = stops(result)
     shares = feature_shares(result)
-    models = estimates(result)
     stack = class_stack(result, path)
     stress = number(dig(result, "map", "stress"))
     return {
@@ -72,16 +71,12 @@ def _report(result: Mapping[str, Any]) -> dict[str, Any]:
         "numbers": simple_fields(dig(result, "verdict", "numbers")),
         "check_rows": check_rows(result),
         "warnings": texts(dig(result, "warnings"))[:20],
-        "drift": clip(dig(result, "check", "diagnosis", "kind"), 200),
-        "drift_reasons": texts(dig(result, "check", "diagnosis", "reasons"))[:20],
+        "past": past_windows(result),
+        "evidence": _evidence(result),
         "drift_chart": drift_bars(result),
-        "largest_class": largest_class(result),
         "gain_unit": gain_unit(result),
         "remedies": remedy_rows(result),
         "facts": facts(result),
-        "models": models,
-        "caution": caution(models),
-        "model_chart": interval_chart([("Old model" if m.which == "old" else "New model", m) for m in models]),
         "n_domains": max(len(records(dig(result, "domains"))), len(path)),
         "stops": path,
         "rows": step_rows(result, path),
@@ -97,6 +92,21 @@ def _report(result: Mapping[str, Any]) -> dict[str, Any]:
         "confidence": confidence_histogram(result),
         **_settings(result),
     }
+
+
+def _evidence(result: Mapping[str, Any]) -> list[str]:
+    """Everything behind the answer that is said in sentences."""
+    found = dig(result, "ladder")
+    tests = [one.get("sentence") for key in ("tested", "others") for one in records(dig(found, key))]
+    said = [
+        dig(result, "kept_reason"),
+        dig(found, "moved", "sentence"),
+        *tests[:20],
+        *texts(dig(result, "check", "diagnosis", "reasons"))[:20],
+        *(texts(dig(result, "verdict", "reasons"))[:20] if found is None else []),
+    ]
+    shown = [clip(one, 2000).replace(" -> ", " → ") for one in said if one]
+    return [one[:1].upper() + one[1:] for one in shown]
 
 
 def _charts(result: Mapping[str, Any], path: Any) -> list[tuple[str, str, Markup]]:
@@ -141,28 +151,20 @@ def _comparison(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     runs = []
     for name, result in zip(names, results, strict=True):
         path = stops(result)
-        models = {model.which: model for model in estimates(result)}
         runs.append(
             {
                 "name": name,
                 "title": _title(result),
                 "headline": headline(result),
                 "facts": facts(result),
-                "models": models,
                 "map": domain_map(result, path),
                 "redo": clip(dig(result, "redo"), 20_000),
             }
         )
-    pairs = [
-        (f"{name if len(name) <= 10 else name[:9] + '…'}, {model.which}", model)
-        for name, result in zip(names, results, strict=True)
-        for model in estimates(result)
-    ]
     return {
         "title": f"Comparison of {len(results)} runs",
         "runs": runs,
         "names": names,
-        "model_chart": interval_chart(pairs[:60], left=140.0),
         "lines": overlaid_paths(list(zip(names, results, strict=True))[:8]),
         "differences": differences(results),
         "version": clip(dig(results[0], "driftfit"), 40),
@@ -197,7 +199,6 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"percent": percent, "interval": interval}
     return environment
 
 

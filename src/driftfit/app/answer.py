@@ -1,0 +1,529 @@
+"""The answer to a run in at most four sentences and one table: what moved, what was done, what to expect, what next."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from driftfit.app.settings import Keep
+from driftfit.methods import Assumption
+from driftfit.selection import (
+    AccuracyEstimate,
+    Advice,
+    Alternative,
+    Backtest,
+    Gain,
+    Ladder,
+    LadderChoice,
+    Metric,
+    PairedGain,
+)
+from driftfit.selection.candidates import MAIN
+from driftfit.selection.diagnosis import Drift
+
+if TYPE_CHECKING:
+    from driftfit.app.checked import Checked
+    from driftfit.app.job import Result
+
+__all__ = ["Answer", "Compared", "answer_ahead", "answer_of"]
+
+_NUMBERS = (
+    "none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+)  # fmt: skip
+# Rows to label where nothing says how many would settle anything.
+_BUDGET = 50
+_LONGEST_NAME = 40
+_WAYS = {
+    "recent labels, half-life 2 windows": "learns from all labels, those of two windows before counting half",
+    "recent labels, half-life 1 window": "learns from all labels, those of each window before counting half",
+    "last window": "learns from the last window alone",
+    "with time": "learns from all labels, with the time as a column",
+    "own scale, recent labels": "learns from all labels, the recent ones most, each window on its own scale",
+}
+_EFFECTS = {
+    Assumption.COVARIATES: "learns most from labelled rows that look like today's",
+    Assumption.PROPORTIONS: "is corrected for how frequent each class is today",
+    Assumption.SCALE: "reads each window on its own scale",
+    Assumption.STRUCTURE: "turns today's rows back to where they came from",
+    Assumption.PATH: "goes along the windows, one after the other",
+}
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A model or a way to learn that was compared, each number in words.
+
+    Attributes
+    ----------
+    name : str
+    value : str
+        Its metric where that was measured.
+    gain : str
+        What it gains over the first one, with the interval.
+    note : str
+        Whether it was taken, or what it would change and how many labels would settle that.
+    """
+
+    name: str
+    value: str = ""
+    gain: str = ""
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a colleague would say about a run.
+
+    Attributes
+    ----------
+    sentences : tuple of str
+        What moved, what was done and on which evidence, what to expect, what to do next.
+    heads : tuple of str
+        What the parts of each row are.
+    rows : tuple of Compared
+        Everything that was compared; empty where nothing was.
+
+    Examples
+    --------
+    >>> print(Answer(("Nothing moved.", "The old model stays.")))
+    Nothing moved.
+    The old model stays.
+    """
+
+    sentences: tuple[str, ...]
+    heads: tuple[str, str, str, str] = ("", "", "", "")
+    rows: tuple[Compared, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences)
+
+    @property
+    def table(self) -> dict[str, Any]:
+        """Heads and rows without the columns that are empty, as plain values."""
+        cells = [tuple(asdict(row).values()) for row in self.rows]
+        used = [place for place in range(len(self.heads)) if any(row[place] for row in cells)]
+        return {
+            "heads": [self.heads[place] for place in used],
+            "rows": [[row[place] for place in used] for row in cells],
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {"sentences": list(self.sentences), "table": self.table}
+
+
+def answer_of(result: Result, run: str = "RUN") -> Answer:
+    """The answer to a run that was kept in the folder ``run``.
+
+    Parameters
+    ----------
+    result : Result
+    run : str
+        As it is written on a command line.
+    """
+    sentences = (_moved(result.checked), _done(result), _expected(result), _next(result, run))
+    heads, rows = _compared(result)
+    return Answer(sentences, heads, rows if len(rows) > 1 else ())
+
+
+def answer_ahead(checked: Checked) -> Answer:
+    """The answer before anything is adapted: what moved, and what can be said so far."""
+    ladder, before = checked.ladder, checked.decision.before
+    moved = ladder is None or ladder.moved.rejected
+    learns = checked.prepared.history is not None and checked.in_use is None and ladder is not None
+    if learns:
+        return Answer((_moved(checked), "What to learn from is measured on the past windows: run driftfit adapt."))
+    if ladder is not None:
+        standing = [name for name in ladder.declared if name in ladder.standing]
+        expected = _likely(before, _when(checked), _ground(ladder, standing[0] if standing else None))
+        then = "driftfit adapt tells what that changes." if standing else _kept_by(ladder, checked)
+        fits = "" if not standing else f"What was declared ({', '.join(standing)}) fits the rows: "
+        done = f"{fits}{then}" if moved or standing else _stays(checked, "nothing calls for a change")
+        after = "Declare what may have changed (--assume), or label rows of today (driftfit label)."
+        hint = (after,) if moved and not standing else ()
+        heads, rows = ("assumption", "", "", "what the rows say"), _tested(ladder) if moved else ()
+        return Answer((_moved(checked), done, expected, *hint), heads, rows)
+    advice = checked.decision.verdict.advice
+    return Answer((_moved(checked), _ADVICE[advice], _likely(before, _when(checked), None)))
+
+
+_ADVICE = {
+    Advice.ADAPT: "The steps between the windows are small enough to follow.",
+    Advice.GENERATE: "A step between two windows is too large to take at once; generated windows can fill it.",
+    Advice.GET_LABELS: "A step between two windows is too large to follow: label rows there.",
+    Advice.DO_NOT_ADAPT: "There is nothing to gain from following the windows.",
+}
+
+
+# What moved ---------------------------------------------------------------------------------------------
+
+
+def _moved(checked: Checked) -> str:
+    """Which columns moved, or that nothing did."""
+    found, ladder = checked.diagnosis, checked.ladder
+    if ladder is not None and not ladder.moved.sayable:
+        return "There are too few rows to tell whether anything moved."
+    if isinstance(found, str):
+        if ladder is None:
+            return "What moved cannot be said column by column for pictures and networks."
+        return f"{_since(checked)} the rows moved." if ladder.moved.rejected else _nothing(ladder)
+    still = found.kind is Drift.NOTHING if ladder is None else not ladder.moved.rejected
+    if still:
+        return _nothing(ladder)
+    names = list(dict.fromkeys(feature.name for feature in found.moved))
+    n_all = len(dict.fromkeys(feature.name for feature in found.features))
+    if not names:
+        return f"{_since(checked)} the rows moved, but no column by itself."
+    which = f": {_short(names[0])}" if len(names) == 1 else f", {_short(names[0])} most"
+    return f"{_since(checked)} {_count(len(names))} of {n_all} columns moved{which}."
+
+
+def _nothing(ladder: Ladder | None) -> str:
+    """That nothing moved, and of how many columns this cannot be said."""
+    slow = 0 if ladder is None else ladder.moved.n_slow
+    if not slow or ladder is None:
+        return "Nothing moved that can be seen in the rows."
+    left = f"{_count(slow)} of {ladder.moved.n_columns} columns {'change' if slow > 1 else 'changes'}"
+    return f"Nothing moved that can be seen in the rows, but {left} too slowly to be judged."
+
+
+def _since(checked: Checked) -> str:
+    """With what the newest window is compared."""
+    first = _short(checked.prepared.windows[0].name.replace("..", " to "))
+    if checked.prepared.history is None:
+        return f"Since {first}" if _is_date(first) else f"Since the first window ({first})"
+    return f"Since the labelled rows ({first})" if _has_rows_to_predict(checked) else f"Within {first}"
+
+
+def _is_date(name: str) -> bool:
+    """Whether a window is named by a year, or by what begins with one."""
+    return name[:4].isdecimal() and len(name) >= 4 and (len(name) == 4 or name[4] == "-") and " to " not in name
+
+
+def _has_rows_to_predict(checked: Checked) -> bool:
+    return checked.prepared.history is None or checked.prepared.asked is not None
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 3] + "..."
+
+
+def _count(number: int) -> str:
+    return _NUMBERS[number] if number < len(_NUMBERS) else f"{number:,}"
+
+
+def _windows(found: Backtest, way: str | None = None) -> str:
+    """How many windows were judged, or those that a way was judged on."""
+    n = len(found.windows) if way is None else _judged(found, way)
+    return f"{n} past window{'s' if n != 1 else ''}"
+
+
+def _judged(found: Backtest, way: str) -> int:
+    return int(np.isfinite(found.scores[way]).sum())
+
+
+# What was done ------------------------------------------------------------------------------------------
+
+
+def _stays(checked: Checked, why: str) -> str:
+    """That the reference stays, and why."""
+    if checked.settings.in_use is not None:
+        return f"The model in use stays exactly as it is: {why}."
+    if checked.prepared.history is not None:
+        return f"The model of all labels stays: {why}."
+    return f"The old model stays exactly as it is: {why}."
+
+
+def _done(result: Result) -> str:
+    """What was done and on which evidence."""
+    choice, checked = result.choice, result.checked
+    if not isinstance(choice, LadderChoice):
+        return _by_method(result)
+    if choice.measured:
+        return _by_labels(result, choice)
+    found, ladder = choice.backtest, choice.ladder
+    if ladder is not None and choice.best != choice.reference and ladder.used is not None:
+        return (
+            f"The new model {_EFFECTS[ladder.used]}: you declared that {ladder.used.meaning}, and the rows do not "
+            "speak against it."
+        )
+    if ladder is None and found is not None and choice.best != choice.reference:
+        way, best = _WAYS.get(choice.best, f"learns in the way {choice.best!r}"), choice.best
+        return (
+            f"The model {way}: in {_windows(found, best)} that {_gained(found.metric, found.gains[choice.best].value)}."
+        )
+    if found is not None:
+        declared = "" if ladder is None or not ladder.moved.rejected else _declared(ladder)
+        more = f", and {declared}" if declared else ""
+        return _stays(checked, f"no other way did clearly better in {_windows(found)}{more}")
+    if ladder is None:
+        return "The model learns from all labels: there are too few past windows to measure other ways on."
+    if "worse than the one in use" in choice.sentence:
+        return _stays(checked, "the model that others would start from is worse on the labelled rows (--model)")
+    return _kept_by(ladder, checked)
+
+
+def _kept_by(ladder: Ladder, checked: Checked) -> str:
+    """Why the reference stays, by what was declared."""
+    if not ladder.moved.rejected:
+        return _stays(checked, "nothing calls for a change")
+    nothing = "no label of today and no declared assumption says what the move did to the labels"
+    return _stays(checked, _declared(ladder) or nothing)
+
+
+def _declared(ladder: Ladder) -> str:
+    """What became of what was declared; nothing where nothing was."""
+    if not ladder.declared:
+        return ""
+    if ladder.used is not None:
+        return f"what was declared ({ladder.used}) fits the rows, but acting on it brings no clear gain"
+    return f"the rows speak against what was declared ({', '.join(ladder.declared)})"
+
+
+def _gained(metric: Metric, value: float) -> str:
+    """A gain over all labels, as one would say it."""
+    than = "than learning from all labels"
+    if metric.name == "accuracy":
+        return f"was right on {100 * value:.1f} points more rows {than}"
+    if metric.costs is not None:
+        return f"cost {value:.3g} less per row {than}"
+    amount = f"{100 * value:.1f} points" if metric.in_points else f"{value:.3f}"
+    return f"brought {amount} more of {metric.words} {than}"
+
+
+def _by_labels(result: Result, choice: LadderChoice) -> str:
+    """What labels of today decided."""
+    counted = f"on {choice.measured[-1].method} of today"
+    if choice.best == choice.reference:
+        return _stays(result.checked, f"{counted} nothing else was clearly better")
+    gain, name = choice.gains[choice.best], str(choice.best)
+    who = (
+        "The new model learns from these labels too" if name.startswith("trained with") else f"{_capital(name)} is used"
+    )
+    points = f"{100 * gain.value:.0f} points more ({100 * gain.low:.0f} to {100 * gain.high:.0f})"
+    return f"{who}: {counted} it was right on {points} than {_reference_word(result.checked)}."
+
+
+def _reference_word(checked: Checked) -> str:
+    return "the old model" if checked.settings.in_use is None else "the model in use"
+
+
+def _capital(name: str) -> str:
+    return name[:1].upper() + name[1:]
+
+
+def _by_method(result: Result) -> str:
+    """What came of a method that was asked for."""
+    decision, settings = result.decision, result.checked.settings
+    name = settings.method_word
+    if result.kept == "adapted":
+        if settings.keep is Keep.ADAPTED:
+            return f"The new model by {name} is used, as was asked for."
+        gain = decision.gain
+        more = "" if gain is None else f" to be right on {100 * gain.value:.1f} points more rows"
+        return f"The new model by {name} is used: without labels it is estimated{more or ' to be better'}."
+    if result.adaptation.is_none_of(result.source):
+        return _stays(result.checked, "nothing else was asked for")
+    if decision.lost is not None:
+        return _stays(result.checked, f"{name} lost a class on the way")
+    if decision.verdict.advice in (Advice.DO_NOT_ADAPT, Advice.GET_LABELS):
+        why = "nothing is to be gained" if decision.verdict.advice is Advice.DO_NOT_ADAPT else "steps are too large"
+        return _stays(result.checked, f"{why} along these windows")
+    return _stays(result.checked, f"{name} is not estimated to be clearly better")
+
+
+# What to expect -----------------------------------------------------------------------------------------
+
+_UNKNOWN = "How good it is today cannot be known without labels."
+
+
+def _when(checked: Checked) -> str:
+    return "today's rows" if _has_rows_to_predict(checked) else "the next rows"
+
+
+def _expected(result: Result) -> str:
+    """The user's metric to expect, with its interval, on the strongest evidence that there is."""
+    choice, when = result.choice, _when(result.checked)
+    if not isinstance(choice, LadderChoice):
+        estimate = result.decision.estimate
+        return _likely(estimate if estimate.reliable else None, when, None)
+    if choice.measured:
+        estimate = choice.measured[0 if choice.best == choice.reference else -1]
+        return _share(Gain(estimate.value, estimate.low, estimate.high), when, f", from {estimate.method} of today")
+    found, ladder = choice.backtest, choice.ladder
+    if found is not None and (ladder is None or choice.best == choice.reference):
+        return _from_windows(found, choice.best if choice.best in found.ways else found.reference, when)
+    if ladder is None:
+        return "How good it is cannot be known yet: there are too few past windows."
+    return _likely(result.decision.estimate, when, _ground(ladder, ladder.used))
+
+
+def _from_windows(found: Backtest, way: str, when: str) -> str:
+    """What past windows let one expect."""
+    value, metric = found.expected(way), found.metric
+    basis = f", from {_windows(found, way)}"
+    if not np.isfinite(value.value):
+        return _UNKNOWN
+    if metric.name == "accuracy":
+        return _share(value, when, basis)
+    if metric.in_points:
+        low, mean, high = _percents(value)
+        return f"Expect a {metric.words} of {mean} % on {when}{_range(low, high, ' %', basis)}."
+    if metric.costs is not None:
+        value = Gain(-value.value, -value.high, -value.low)
+    named = "cost per row" if metric.costs is not None else metric.words
+    low, mean, high = (f"{one:.3g}" for one in (value.low, value.value, value.high))
+    return f"Expect a {named} of {mean} on {when}{_range(low, high, '', basis)}."
+
+
+def _ground(ladder: Ladder, used: Assumption | None) -> str | None:
+    """What an estimate without labels stands on; None where nothing was declared and something moved."""
+    if not ladder.moved.rejected:
+        return "As nothing moved"
+    return None if used is None else "If that holds"
+
+
+def _likely(estimate: AccuracyEstimate | None, when: str, ground: str | None) -> str:
+    """An estimate without labels, where there is one that rests on something."""
+    if estimate is None or not estimate.estimable or (ground is None and not estimate.reliable):
+        return _UNKNOWN
+    said = _share(Gain(estimate.value, estimate.low, estimate.high), when, "")
+    return said if ground is None else f"{ground}, e{said[1:]}"
+
+
+def _share(value: Gain, when: str, basis: str) -> str:
+    low, mean, high = _percents(value)
+    return f"Expect {mean} % of {when} to be right{_range(low, high, ' %', basis)}."
+
+
+def _range(low: str, high: str, unit: str, basis: str) -> str:
+    if "nan" in (low, high):
+        return f" ({basis[2:]})" if basis else ""
+    return f" ({low} to {high}{unit}{basis})"
+
+
+def _percents(value: Gain) -> tuple[str, str, str]:
+    """Low end, value and high end in percent, with a digit more where the interval is narrow."""
+    digits = 1 if value.high - value.low < 0.04 else 0
+    low, mean, high = (f"{100 * one:.{digits}f}" for one in (value.low, value.value, value.high))
+    return low, mean, high
+
+
+# What to do next ----------------------------------------------------------------------------------------
+
+
+def _next(result: Result, run: str) -> str:
+    """The one thing that would help most."""
+    choice, checked = result.choice, result.checked
+    predict = f"Predict rows to come: driftfit predict {run} NEW.csv -o predictions.csv."
+    if not _has_rows_to_predict(checked) or (isinstance(choice, LadderChoice) and choice.measured):
+        return predict
+    if isinstance(checked.diagnosis, str):
+        return "To know how good it is, label some rows of today and add them to the table."
+    others: tuple[Alternative, ...] = ()
+    if isinstance(choice, LadderChoice) and choice.ladder is not None:
+        if choice.backtest is None and not choice.ladder.moved.rejected:
+            return "Nothing needs to be done now; run this again when new rows arrive."
+        others = choice.ladder.others
+    budget = max((one.labels for one in others), default=0) or _BUDGET
+    why = "" if any(one.labels for one in others) else "To be sure, l"
+    return f"{why or 'L'}abel {budget} rows of today: driftfit label {run} --budget {budget} -o rows.csv."
+
+
+# What was compared --------------------------------------------------------------------------------------
+
+
+def _compared(result: Result) -> tuple[tuple[str, str, str, str], tuple[Compared, ...]]:
+    """Everything that was compared, the reference first."""
+    choice = result.choice
+    if not isinstance(choice, LadderChoice):
+        return _old_and_new(result)
+    found, ladder = choice.backtest, choice.ladder
+    heads, rows = ("compared", "", "", ""), []
+    taken_up = ladder is not None and choice.best != choice.reference
+    if found is not None:
+        heads = (f"counted by {found.metric.words}", "past windows", _gain_head(found.metric), "today's answers")
+        rows += _ways(found, None if taken_up else choice.best if choice.best in found.ways else found.reference)
+    elif choice.measured:
+        heads = ("compared", "labelled rows", "gain in points", "today's answers")
+        rows += [_candidate(choice, name, share) for name, share in choice.scores.items()]
+    elif ladder is not None:
+        heads = ("compared", "", "gain in points", "today's answers")
+        rows.append(Compared(_reference_word(result.checked)[4:], note="" if taken_up else "taken"))
+    if ladder is not None:
+        rows += _alternatives(ladder, choice)
+    return heads, tuple(rows)
+
+
+def _gain_head(metric: Metric) -> str:
+    return "gain in points" if metric.in_points else "gain"
+
+
+def _ways(found: Backtest, taken: str | None) -> list[Compared]:
+    """The ways of a backtest."""
+    rows = []
+    for name in found.ways:
+        gain, mean = found.gains.get(name), found.expected(name).value
+        shown = "" if gain is None or name == found.reference else _signed(gain, found.metric.in_points)
+        value = found.metric.shown(mean) if np.isfinite(mean) else ""
+        n = _judged(found, name)
+        value += f" ({n} of {len(found.windows)})" if value and n < len(found.windows) else ""
+        rows.append(Compared(name, value, shown, "taken" * (name == taken)))
+    return rows + [Compared(name, note="could not run") for name in found.failed]
+
+
+def _signed(gain: Gain | PairedGain, in_points: bool) -> str:
+    by, form = (100, "+.1f") if in_points else (1, "+.3f")
+    value, low, high = (format(by * one, form) for one in (gain.value, gain.low, gain.high))
+    return f"{value} ({low} to {high})"
+
+
+def _candidate(choice: LadderChoice, name: Any, share: float) -> Compared:
+    gain = choice.gains.get(name)
+    shown = "" if gain is None or name == choice.reference else _signed(gain, True)
+    named = "old model" if name == "source" else str(name)
+    note = "taken" if name == choice.best else "cannot be taken" if name in choice.struck else ""
+    return Compared(named, f"{100 * share:.1f} %", shown, note)
+
+
+def _alternatives(ladder: Ladder, choice: LadderChoice) -> list[Compared]:
+    """What was declared and what became of it; where nothing was, what each assumption would change."""
+    rows = []
+    for name in ladder.declared if ladder.moved.rejected else ():
+        one = ladder.tested.get(name)
+        gain = choice.gains.get(MAIN.get(name, "")) if choice.in_points else None
+        shown = "" if gain is None else _signed(gain, True)
+        used = name is ladder.used and choice.best != choice.reference
+        note = "does not fit the rows" if one is not None and one.rejected else "taken" if used else "no clear gain"
+        rows.append(Compared(f"assume {name}", "", shown, note if used or name is ladder.used or one else ""))
+    for other in ladder.others:
+        if other.labels:
+            note = f"{100 * other.changed:.0f} % change; {other.labels} labels tell"
+            rows.append(Compared(f"assume {other.assumption}", note=note))
+    return rows
+
+
+def _tested(ladder: Ladder) -> tuple[Compared, ...]:
+    """What the rows say about each assumption that could be, or was, declared."""
+    return tuple(
+        Compared(f"{name}: {name.meaning}", note="do not fit" if one.rejected else "may fit")
+        for name, one in ladder.tested.items()
+    )
+
+
+def _old_and_new(result: Result) -> tuple[tuple[str, str, str, str], tuple[Compared, ...]]:
+    """The old model beside the one that a method made."""
+    decision, rows = result.decision, []
+    if decision.after is None:
+        return ("", "", "", ""), ()
+    name = f"new model by {result.checked.settings.method_word}"
+    for title, one, kept in (("old model", decision.before, "source"), (name, decision.after, "adapted")):
+        gain = decision.gain if kept == "adapted" and one.reliable else None
+        share = (
+            f"{100 * one.value:.0f} % ({100 * one.low:.0f} to {100 * one.high:.0f})" if one.reliable else "not known"
+        )
+        shown = "" if gain is None else _signed(gain, True)
+        rows.append(Compared(title, share, shown, "taken" * (result.kept == kept)))
+    return ("compared", "estimated without labels", "gain in points", "today's answers"), tuple(rows)
