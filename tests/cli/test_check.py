@@ -32,10 +32,11 @@ def tables(tmp_path):
 
 
 def test_verdict_and_step_table(tables):
-    words = ("--label", "label", "--order", "year", "--by-value", "--assume", "path")
+    words = ("--label", "label", "--order", "year", "--by-value", "--assume", "path", "--verbose")
     result = driftfit("check", "gradual.csv", *words, cwd=tables)
     assert result.returncode == 0, result.stderr
-    assert result.stdout.startswith("diagnosis: ")
+    assert result.stdout.startswith("Since 1990 one of 2 columns moved: u.\n")
+    assert "\ndiagnosis: " in result.stdout
     assert "\ncheck of self-training: adapt\n" in result.stdout
     assert "1990 -> 1991" in result.stdout
 

@@ -124,26 +124,26 @@ def test_the_decision_says_so():
 def test_check_marks_what_is_not_reliable():
     pd = pytest.importorskip("pandas")
     from driftfit.app import Column, History, Settings, check_frame, check_summary
-    from driftfit.cli.check_text import check_text
+    from driftfit.cli.check_text import accuracy_line, answer_text, check_text
 
     def shown(path, assume):
         X, y, year = path.as_samples()
         table = pd.DataFrame(X, columns=["u", "v"]).assign(kind=y, year=year)
-        return check_text(
-            check_summary(
-                check_frame(table, Settings("kind", order=Column("year"), assume=assume, history=History.FIRST))
-            )
-        )
+        settings = Settings("kind", order=Column("year"), assume=assume, history=History.FIRST)
+        found = check_summary(check_frame(table, settings))
+        parts = (answer_text(found["answer"]), check_text(found), accuracy_line("old model", found["accuracy"]))
+        return "\n".join(parts)
 
-    assert "? (0?100)" in shown(jump(), "path")
+    assert "not known" in shown(jump(), "path")
     text = shown(jump(), ())
-    assert "old model: accuracy cannot be estimated" in text
-    assert "not reliable)" in text
+    assert "How good it is today cannot be known without labels." in text
+    assert "old model: accuracy not known" in text
     assert "label 97 rows" in text
     # Where nothing moved, what was declared is all that an estimate rests on.
     quiet = shown(jump(0.0), "path")
     assert "not reliable)" not in quiet
-    assert "cannot be estimated" not in quiet
+    assert "not known" not in quiet
+    assert "As nothing moved, expect" in quiet
 
 
 def test_the_predictions_file_holds_no_number_without_overlap(tmp_path):
@@ -159,9 +159,10 @@ def test_the_predictions_file_holds_no_number_without_overlap(tmp_path):
     written = pd.read_parquet(tmp_path / "RUN" / "predictions.parquet")
     assert written["estimated_accuracy"].isna().all()
     assert not written["estimated_accuracy_reliable"].any()
-    assert "| cannot be estimated |" in (tmp_path / "RUN" / "MODEL_CARD.md").read_text()
+    unknown = "How good it is today cannot be known without labels."
+    assert unknown in (tmp_path / "RUN" / "MODEL_CARD.md").read_text()
     page = build_page([summarise(result)])
-    assert '<p class="big">not known</p>' in page
+    assert unknown in page
     assert "they do not overlap" in page
 
 

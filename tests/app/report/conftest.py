@@ -73,7 +73,7 @@ def _make_result(images: bool, kept: str) -> Result:
         "answer": {
             "sentences": [
                 "Since 2022 three of 12 columns moved, temperature most.",
-                "The model learns from the last window alone: in 3 past windows that was right on 5.3 points more rows.",
+                "The model learns from the last window alone: in 3 past windows it was right on 5.3 points more.",
                 "Expect 78 % of today's rows to be right (71 to 84 %, from 3 past windows).",
                 "To be sure, label 50 rows of today: driftfit label runs/events --budget 50 -o rows.csv.",
             ],

@@ -92,7 +92,7 @@ def facts(result: Mapping[str, Any]) -> list[tuple[str, str]]:
         ("Label", clip(dig(data, "label"))),
         ("Classes", named),
         ("Order", clip(dig(data, "order"))),
-        ("Path", _path_words(len(path) - generated, generated) if path else ""),
+        ("Windows", _path_words(len(path) - generated, generated) if path else ""),
         ("Made", moment(dig(result, "created"))),
     ]
     return [(name, value) for name, value in found if value]
@@ -186,7 +186,7 @@ def differences(results: Sequence[Mapping[str, Any]]) -> list[tuple[str, list[st
 
 
 def _path_words(given: int, generated: int) -> str:
-    return f"{given:,} given, {size(generated, 'generated domain')}" if generated else size(given, "given domain")
+    return f"{given:,} given, {generated:,} generated" if generated else f"{given:,}"
 
 
 def _flat(value: Any) -> str:

@@ -100,6 +100,7 @@ def _evidence(result: Mapping[str, Any]) -> list[str]:
     tests = [one.get("sentence") for key in ("tested", "others") for one in records(dig(found, key))]
     said = [
         dig(result, "kept_reason"),
+        _why_unknown(dig(result, "accuracy", "old")),
         dig(found, "moved", "sentence"),
         *tests[:20],
         *texts(dig(result, "check", "diagnosis", "reasons"))[:20],
@@ -107,6 +108,12 @@ def _evidence(result: Mapping[str, Any]) -> list[str]:
     ]
     shown = [clip(one, 2000).replace(" -> ", " → ") for one in said if one]
     return [one[:1].upper() + one[1:] for one in shown]
+
+
+def _why_unknown(estimate: Any) -> str:
+    """Why accuracy cannot be estimated without labels, where that is so."""
+    known = dig(estimate, "reliable") is not False or dig(estimate, "high") != 1.0 or dig(estimate, "low") != 0.0
+    return "" if known else clip(dig(estimate, "remark"), 2000)
 
 
 def _charts(result: Mapping[str, Any], path: Any) -> list[tuple[str, str, Markup]]:
