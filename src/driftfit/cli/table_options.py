@@ -31,31 +31,7 @@ def declare_table(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--label", required=True, help="column of the labels: rows with one are history, rows without one are today's"
     )
-    parser.add_argument(
-        "--labels-until",
-        metavar="WINDOW",
-        help="use the labels of every window up to this one, given by name or number (from 1) [the last that has some]",
-    )
-    parser.add_argument(
-        "--history",
-        choices=("all", "first"),
-        default="all",
-        help="all: learn from every label, and measure on past windows which way to learn helps. first: labels of the "
-        "first window alone, as in the paper [%(default)s]",
-    )
-    parser.add_argument(
-        "--late",
-        type=at_least(0),
-        metavar="K",
-        help="labels arrive this many windows late: backtests learn from what was known then [read off the table]",
-    )
-    parser.add_argument(
-        "--metric",
-        metavar="NAME",
-        help="what counts: a classification scorer of scikit-learn, such as roc_auc, average_precision, f1_macro, "
-        "balanced_accuracy or neg_log_loss; or cost:FILE, a CSV table of what it costs to answer a class (column) "
-        "where another is true (row) [accuracy; balanced_accuracy where a class has under 10 %% of the labelled rows]",
-    )
+    _declare_history(parser)
     parser.add_argument(
         "--order", help="column that orders the rows; @row: their position; @file: one snapshot per file, in order"
     )
@@ -93,6 +69,35 @@ def declare_table(parser: argparse.ArgumentParser) -> None:
         default="never",
         help=f"untrusted: exit with code {UNTRUSTED} unless the advice is to adapt (check), or the advice was followed "
         "and the adapted model is kept (adapt) [%(default)s]",
+    )
+
+
+def _declare_history(parser: argparse.ArgumentParser) -> None:
+    """Which labels are used, and what counts."""
+    parser.add_argument(
+        "--labels-until",
+        metavar="WINDOW",
+        help="use the labels of every window up to this one, given by name or number (from 1) [the last that has some]",
+    )
+    parser.add_argument(
+        "--history",
+        choices=("all", "first"),
+        default="all",
+        help="all: learn from every label, and measure on past windows which way to learn helps. first: labels of the "
+        "first window alone, as in the paper [%(default)s]",
+    )
+    parser.add_argument(
+        "--late",
+        type=at_least(0),
+        metavar="K",
+        help="labels arrive this many windows late: backtests learn from what was known then [read off the table]",
+    )
+    parser.add_argument(
+        "--metric",
+        metavar="NAME",
+        help="what counts: a classification scorer of scikit-learn, such as roc_auc, average_precision, f1_macro, "
+        "balanced_accuracy or neg_log_loss; or cost:FILE, a CSV table of what it costs to answer a class (column) "
+        "where another is true (row) [accuracy; balanced_accuracy where a class has under 10 %% of the labelled rows]",
     )
 
 

@@ -19,7 +19,6 @@ from driftfit.app.report.content import (
     percent,
     records,
     short,
-    size,
     stop_words,
     texts,
 )
