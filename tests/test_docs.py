@@ -45,7 +45,7 @@ def test_the_commands_of_readme_run_one_after_the_other(tmp_path):
         done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{command}: {done.stderr}"
         if " check " in command:
-            assert "diagnosis: features move by themselves" in done.stdout
+            assert "two of 4 columns moved, bill most" in done.stdout
     assert (tmp_path / "run" / "report.html").is_file()
 
 

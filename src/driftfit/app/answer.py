@@ -138,9 +138,8 @@ def answer_ahead(checked: Checked) -> Answer:
     if ladder is not None:
         standing = [name for name in ladder.declared if name in ladder.standing]
         expected = _likely(before, _when(checked), _ground(ladder, standing[0] if standing else None))
-        then = "driftfit adapt tells what that changes." if standing else _kept_by(ladder, checked)
-        fits = "" if not standing else f"What was declared ({', '.join(standing)}) fits the rows: "
-        done = f"{fits}{then}" if moved or standing else _stays(checked, "nothing calls for a change")
+        done = f"What was declared ({', '.join(standing)}) fits the rows: driftfit adapt tells what that changes."
+        done = done if moved and standing else _kept_by(ladder, checked, "would stay")
         after = "Declare what may have changed (--assume), or label rows of today (driftfit label)."
         hint = (after,) if moved and not standing else ()
         heads, rows = ("assumption", "", "", "what the rows say"), _tested(ladder) if moved else ()
@@ -227,13 +226,13 @@ def _judged(found: Backtest, way: str) -> int:
 # What was done ------------------------------------------------------------------------------------------
 
 
-def _stays(checked: Checked, why: str) -> str:
-    """That the reference stays, and why."""
+def _stays(checked: Checked, why: str, stays: str = "stays") -> str:
+    """That the reference stays, or would, and why."""
     if checked.settings.in_use is not None:
-        return f"The model in use stays exactly as it is: {why}."
+        return f"The model in use {stays} exactly as it is: {why}."
     if checked.prepared.history is not None:
-        return f"The model of all labels stays: {why}."
-    return f"The old model stays exactly as it is: {why}."
+        return f"The model of all labels {stays}: {why}."
+    return f"The old model {stays} exactly as it is: {why}."
 
 
 def _done(result: Result) -> str:
@@ -265,12 +264,12 @@ def _done(result: Result) -> str:
     return _kept_by(ladder, checked)
 
 
-def _kept_by(ladder: Ladder, checked: Checked) -> str:
+def _kept_by(ladder: Ladder, checked: Checked, stays: str = "stays") -> str:
     """Why the reference stays, by what was declared."""
     if not ladder.moved.rejected:
-        return _stays(checked, "nothing calls for a change")
+        return _stays(checked, "nothing calls for a change", stays)
     nothing = "no label of today and no declared assumption says what the move did to the labels"
-    return _stays(checked, _declared(ladder) or nothing)
+    return _stays(checked, _declared(ladder) or nothing, stays)
 
 
 def _declared(ladder: Ladder) -> str:
@@ -307,17 +306,25 @@ def _by_labels(result: Result, choice: LadderChoice) -> str:
 
 
 def _reference_word(checked: Checked) -> str:
-    return "the old model" if checked.settings.in_use is None else "the model in use"
+    if checked.settings.in_use is not None:
+        return "the model in use"
+    return "the old model" if checked.prepared.history is None else "the model of all labels"
 
 
 def _capital(name: str) -> str:
     return name[:1].upper() + name[1:]
 
 
+def _method_name(result: Result) -> str:
+    """The method in a word; by default pictures and networks follow the windows."""
+    word = result.checked.settings.method_word
+    return "goat" if word == "auto" else word
+
+
 def _by_method(result: Result) -> str:
     """What came of a method that was asked for."""
     decision, settings = result.decision, result.checked.settings
-    name = settings.method_word
+    name = _method_name(result)
     if result.kept == "adapted":
         if settings.keep is Keep.ADAPTED:
             return f"The new model by {name} is used, as was asked for."
@@ -448,7 +455,8 @@ def _compared(result: Result) -> tuple[tuple[str, str, str, str], tuple[Compared
         rows += _ways(found, None if taken_up else choice.best if choice.best in found.ways else found.reference)
     elif choice.measured:
         heads = ("compared", "labelled rows", "gain in points", "today's answers")
-        rows += [_candidate(choice, name, share) for name, share in choice.scores.items()]
+        old = _reference_word(result.checked)[4:]
+        rows += [_candidate(choice, name, share, old) for name, share in choice.scores.items()]
     elif ladder is not None:
         heads = ("compared", "", "gain in points", "today's answers")
         rows.append(Compared(_reference_word(result.checked)[4:], note="" if taken_up else "taken"))
@@ -480,10 +488,10 @@ def _signed(gain: Gain | PairedGain, in_points: bool) -> str:
     return f"{value} ({low} to {high})"
 
 
-def _candidate(choice: LadderChoice, name: Any, share: float) -> Compared:
+def _candidate(choice: LadderChoice, name: Any, share: float, old: str) -> Compared:
     gain = choice.gains.get(name)
     shown = "" if gain is None or name == choice.reference else _signed(gain, True)
-    named = "old model" if name == "source" else str(name)
+    named = old if name == choice.reference else str(name)
     note = "taken" if name == choice.best else "cannot be taken" if name in choice.struck else ""
     return Compared(named, f"{100 * share:.1f} %", shown, note)
 
@@ -495,9 +503,10 @@ def _alternatives(ladder: Ladder, choice: LadderChoice) -> list[Compared]:
         one = ladder.tested.get(name)
         gain = choice.gains.get(MAIN.get(name, "")) if choice.in_points else None
         shown = "" if gain is None else _signed(gain, True)
-        used = name is ladder.used and choice.best != choice.reference
-        note = "does not fit the rows" if one is not None and one.rejected else "taken" if used else "no clear gain"
-        rows.append(Compared(f"assume {name}", "", shown, note if used or name is ladder.used or one else ""))
+        note = "does not fit the rows" if one is not None and one.rejected else ""
+        if name is ladder.used:
+            note = "taken" if choice.best != choice.reference else "no clear gain"
+        rows.append(Compared(f"assume {name}", "", shown, note))
     for other in ladder.others:
         if other.labels:
             note = f"{100 * other.changed:.0f} % change; {other.labels} labels tell"
@@ -518,8 +527,9 @@ def _old_and_new(result: Result) -> tuple[tuple[str, str, str, str], tuple[Compa
     decision, rows = result.decision, []
     if decision.after is None:
         return ("", "", "", ""), ()
-    name = f"new model by {result.checked.settings.method_word}"
-    for title, one, kept in (("old model", decision.before, "source"), (name, decision.after, "adapted")):
+    name = f"new model by {_method_name(result)}"
+    old = _reference_word(result.checked)[4:]
+    for title, one, kept in ((old, decision.before, "source"), (name, decision.after, "adapted")):
         gain = decision.gain if kept == "adapted" and one.reliable else None
         share = (
             f"{100 * one.value:.0f} % ({100 * one.low:.0f} to {100 * one.high:.0f})" if one.reliable else "not known"

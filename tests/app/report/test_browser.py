@@ -96,7 +96,12 @@ def show(browser: Any, tmp_path: Path) -> Iterator[Show]:
     contexts = []
 
     def open_page(
-        html: str, size: tuple[int, int] = DESKTOP, scheme: str = "light", script: bool = True, offline: bool = True
+        html: str,
+        size: tuple[int, int] = DESKTOP,
+        scheme: str = "light",
+        script: bool = True,
+        offline: bool = True,
+        unfold: bool = True,
     ) -> Seen:
         file = tmp_path / f"page{len(contexts)}.html"
         file.write_text(html, encoding="utf-8")
@@ -114,6 +119,8 @@ def show(browser: Any, tmp_path: Path) -> Iterator[Show]:
         page.on("pageerror", lambda error: seen.errors.append(str(error)))
         page.on("request", lambda request: seen.requests.append(request.url))
         page.goto(file.as_uri())
+        if unfold:
+            page.evaluate("() => document.querySelectorAll('details.wide').forEach((one) => { one.open = true; })")
         return seen
 
     yield open_page
@@ -271,7 +278,7 @@ def test_play_walks_to_the_end_and_stops(show, result):
 def test_everything_can_be_reached_by_keyboard(show, result):
     seen = show(build_page([result]))
     reached = []
-    for _ in range(25):
+    for _ in range(40):
         seen.page.keyboard.press("Tab")
         reached.append(
             seen.page.evaluate(
@@ -283,7 +290,17 @@ def test_everything_can_be_reached_by_keyboard(show, result):
     assert places == sorted(places)
     seen.page.locator("#steps").locator("xpath=..").focus()
     seen.page.keyboard.press("Enter")
-    assert seen.page.locator("#steps-table").is_visible()
+    assert not seen.page.locator("#steps-table").is_visible()
+
+
+def test_the_answer_comes_first_and_what_it_rests_on_is_folded_away(show, result):
+    seen = show(build_page([result]), unfold=False)
+    assert seen.page.get_by_text("Expect 78 % of today's rows to be right").is_visible()
+    assert seen.page.locator("#past").is_visible()
+    for name in ("#map", "#steps-table", ".reasons:not(.warned)"):
+        assert not seen.page.locator(name).first.is_visible()
+    seen.page.locator("#journey").click()
+    assert seen.page.locator("#map").is_visible()
 
 
 def test_readable_without_script(show, image_result):
@@ -293,13 +310,12 @@ def test_readable_without_script(show, image_result):
     assert not seen.page.locator(".copy").is_visible()
     assert seen.page.locator("figure > svg").count() >= 9
     assert all(drawing.is_visible() for drawing in seen.page.locator("figure > svg").all())
-    seen.page.locator("#steps").click()
     assert seen.page.locator("#steps-table").is_visible()
     assert overflow(seen) == []
 
 
 def test_prints_with_everything_unfolded(show, result):
-    seen = show(build_page([result]), scheme="dark")
+    seen = show(build_page([result]), scheme="dark", unfold=False)
     seen.page.emulate_media(media="print")
     assert seen.page.evaluate("() => getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert not seen.page.locator("#step").is_visible()
