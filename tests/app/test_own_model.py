@@ -111,7 +111,7 @@ def test_a_run_hands_the_file_back_byte_for_byte_and_predicts_with_it(files, tmp
         with pytest.raises(SystemExit) as left:
             main(words)
         assert left.value.code == 0
-    assert "untouched" in capsys.readouterr().out
+    assert "The model in use stays exactly as it is" in capsys.readouterr().out
     assert (run / "own_model.skops").read_bytes() == (files / "named.skops").read_bytes()
     expected = trained(frame).predict(frame[FEATURES])
     np.testing.assert_array_equal(pd.read_csv(out)["prediction"], expected)

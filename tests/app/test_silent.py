@@ -425,6 +425,8 @@ class TestMessages:
         options = ["--label", "[/]", "--order", "when", "--generated", "0"]
         code, out, errors = driftfit("adapt", tmp_path / "[bold].csv", *options, "-o", tmp_path / "RUN")
         assert code == 0, errors
+        code, out, errors = driftfit("check", tmp_path / "[bold].csv", *options, "--verbose")
+        assert code == 0, errors
         assert "column '[red]id[/red]': dropped" in out
         code, out, errors = driftfit("check", tmp_path / "[bold].csv", "--label", "[nope]", "--order", "when")
         assert "no column '[nope]'; it has [/bold], y, [link=a]<b>|`x`" in errors
@@ -472,7 +474,7 @@ class TestMessages:
         monkeypatch.setenv("COLUMNS", "80")
         frame = table(when=np.sort(np.random.default_rng(0).normal(size=N)) * 1e-7)
         frame.to_csv(tmp_path / "table.csv", index=False)
-        words = ("--label", "label", "--order", "when", "--method", "gst", "--history", "first")
+        words = ("--label", "label", "--order", "when", "--method", "gst", "--history", "first", "--verbose")
         code, out, _ = driftfit("check", tmp_path / "table.csv", *words)
         assert code == 0
         start = next(k for k, line in enumerate(out.splitlines()) if line.startswith("step "))
@@ -480,7 +482,7 @@ class TestMessages:
         rows = lines[: lines.index("")]
         assert max(map(len, rows)) <= 80
         assert sum("%" in row for row in rows[1:]) == 4
-        assert all(row.count("(") == 2 for row in rows[1:] if "%" in row)
+        assert all(row.count(" to ") + row.count("not known") == 2 for row in rows[1:] if "%" in row)
         # Every number of every window stands in one piece.
         names = {end for row in rows[1:] for end in re.findall(r"-?[0-9][.][0-9]+e-[0-9]+", row)}
         assert len(names) == 10
