@@ -483,8 +483,9 @@ def _ways(found: Backtest, taken: str | None) -> list[Compared]:
 
 
 def _signed(gain: Gain | PairedGain, in_points: bool) -> str:
-    by, form = (100, "+.1f") if in_points else (1, "+.3f")
-    value, low, high = (format(by * one, form) for one in (gain.value, gain.low, gain.high))
+    by, digits = (100, 1) if in_points else (1, 3)
+    # Minus nothing is nothing.
+    value, low, high = (f"{round(by * one, digits) + 0.0:+.{digits}f}" for one in (gain.value, gain.low, gain.high))
     return f"{value} ({low} to {high})"
 
 

@@ -279,6 +279,6 @@ def test_gains_over_time_are_lines_with_their_zero(result):
     assert drawing.count('class="run-dot r0"') == 3
     assert drawing.count('class="run-dot r1"') == 2
     assert drawing.count('class="axis"') == 2
-    assert [never for _, never in found.classes] == [False, True, False]
+    assert [never for _, never in found.classes] == [True, False, False]
     assert past_windows({}) is None
     assert past_windows({"backtest": {"ways": 3, "classes": [4]}}) is None

@@ -47,6 +47,8 @@ def past_windows(result: Mapping[str, Any]) -> Past | None:
         )
         for one in records(dig(found, "classes"))[:_MOST_CLASSES]
     ]
+    # What was never named is to be seen without scrolling.
+    classes.sort(key=lambda one: not one[1])
     if not lines and not classes:
         return None
     reference, kept, newest = (clip(dig(found, key), 80) for key in ("reference", "kept", "newest"))
