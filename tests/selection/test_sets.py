@@ -1,8 +1,11 @@
 """Sets of classes hold the truth as often as asked, in windows that they were not calibrated on."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
+import driftfit
+from driftfit.app import table_of
 from driftfit.domains import Domain, DomainSequence
 from driftfit.errors import InputError
 from driftfit.methods import FromHistory
@@ -64,3 +67,25 @@ def test_a_history_that_is_too_short_is_refused():
         PredictionSets.of(backtest(drawn(0, 2), ways=WAYS), ALL_LABELS)
     with pytest.raises(InputError, match="and 1000 rows"):
         PredictionSets.of(backtest(drawn(0, 3), ways=WAYS), ALL_LABELS, 0.999)
+
+
+def test_predictions_hold_the_sets_and_a_kept_run_as_well(tmp_path):
+    path = drawn(0)
+    X, y, when = path.as_samples()
+    table = pd.DataFrame(X, columns=["u", "v"]).assign(kind=np.where(when < 6, y, None), when=when)
+    run = driftfit.adapt(table, label="kind", order="when", windows="value", sets=0.9)
+    said = run.predictions
+    inside = [truth in own.split("|") for truth, own in zip(y[when == 6], said["set"], strict=True)]
+    assert 0.8 < np.mean(inside) <= 1.0
+    assert all(own.split("|")[0] == named for own, named in zip(said["set"], said["prediction"], strict=True))
+    run.save(tmp_path / "run")
+    again = driftfit.load(tmp_path / "run").predictor.predict_table(table_of(table))
+    assert again["set"].tolist()[-300:] == said["set"].tolist()
+    assert run.summary["sets"]["coverage"] == 0.9
+
+
+def test_sets_without_past_windows_are_refused():
+    X, y, when = drawn(0, 3).as_samples()
+    table = pd.DataFrame(X, columns=["u", "v"]).assign(kind=np.where(when == 0, y, None), when=when)
+    with pytest.raises(InputError, match="need labels in three windows"):
+        driftfit.adapt(table, label="kind", order="when", windows="value", sets=0.9)

@@ -20,6 +20,7 @@ from driftfit.app.read import Table, table_of
 from driftfit.app.settings import Settings
 from driftfit.errors import InputError
 from driftfit.methods import Assumption
+from driftfit.methods.rescaled_classifier import DecidingClassifier
 from driftfit.methods.source_weights import importance_weights
 from driftfit.models import Learner, as_learner
 from driftfit.models.scikit import ScikitLearner
@@ -223,6 +224,12 @@ def new_learner(prepared: Prepared, settings: Settings) -> tuple[Learner, list[s
     if isinstance(classifier, BestModel):
         word, sentence = classifier.pick(source, settings.seed)
         classifier, told = model_from_word(word), [sentence]
+    if settings.metric is not None and settings.metric.costs is not None:
+        if is_network(classifier):
+            raise InputError("costs are for scikit-learn classifiers, not for networks; take another --metric")
+        metric = settings.metric.for_labels(source.codes(), source.classes.tolist())
+        classifier = DecidingClassifier(classifier, -np.asarray(metric.costs))
+        told.append("the cheapest class is named, by the table of costs")
     model = make_model(classifier, settings.encoder, len(sample), sample.samples.shape[1], settings.seed)
     return as_learner(model, source.classes), told
 

@@ -20,6 +20,7 @@ from driftfit.app.past_windows import class_warnings, classes_today, kept_way
 from driftfit.app.predictor import Predictor
 from driftfit.app.read import Table, table_of
 from driftfit.app.settings import Settings
+from driftfit.errors import InputError
 from driftfit.methods import (
     GOAT,
     Adaptation,
@@ -47,9 +48,11 @@ from driftfit.selection import (
     Decision,
     LadderChoice,
     Metric,
+    PredictionSets,
     assess,
     table_methods,
 )
+from driftfit.selection.answers import worth_of
 from driftfit.selection.overlap import rows_to_label
 
 __all__ = ["Result", "adapt_checked", "adapt_frame", "adapt_table"]
@@ -182,7 +185,10 @@ def adapt_checked(
         model = source if decision.keep_source else adaptation.learner
         own = checked.settings.in_use if decision.keep_source else None
         carried = checked.settings.id
-        predictor = Predictor(prepared.plans, prepared.preprocessing, model.estimator, prepared.boolean, own, carried)
+        sets = _sets(checked.settings.sets, choice)
+        predictor = Predictor(
+            prepared.plans, prepared.preprocessing, model.estimator, prepared.boolean, own, carried, sets
+        )
         rows = prepared.windows[-1].rows if prepared.asked is None else prepared.asked
         report("predict", 0, len(rows))
         in_use = checked.settings.in_use
@@ -199,6 +205,19 @@ def adapt_checked(
     missing = classes_today(counts, predictor.classes.tolist(), shares.tolist())
     told = tuple(dict.fromkeys([*checked.warnings, *messages, *class_warnings(choice, missing)]))
     return Result(checked, adaptation, path, choice, decision, predictor, predictions, told)
+
+
+def _sets(coverage: float | None, choice: Choice) -> PredictionSets | None:
+    """Sets of classes, calibrated on what the kept way forecast of past windows."""
+    if coverage is None:
+        return None
+    found = choice.backtest if isinstance(choice, LadderChoice) else None
+    if not isinstance(choice, LadderChoice) or found is None:
+        raise InputError(
+            "sets are calibrated on past windows that were forecast; there are none: they need labels in three windows "
+            "at the least, and the default method"
+        )
+    return PredictionSets.of(found, worth_of(found, kept_way(choice))[0], coverage)
 
 
 def _counted(frames: Iterator[pd.DataFrame], counts: Counter[Any]) -> Iterator[pd.DataFrame]:

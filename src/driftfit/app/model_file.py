@@ -23,6 +23,7 @@ from driftfit.app.skops_files import check_parts, load_skops, repeatable, unknow
 from driftfit.errors import InputError, one_line
 from driftfit.files import write_bytes, write_json
 from driftfit.models import as_learner
+from driftfit.selection import PredictionSets
 
 __all__ = ["FORMAT", "load_predictor", "read_json", "save_predictor"]
 
@@ -45,6 +46,8 @@ def save_predictor(predictor: Predictor, folder: Path) -> list[Path]:
         "network": is_network(predictor.model),
         "columns": [plan.to_dict() for plan in predictor.plans],
     }
+    if predictor.sets is not None:
+        about["sets"] = {"coverage": predictor.sets.coverage, "threshold": predictor.sets.threshold}
     files = [folder / _COLUMNS, folder / _PIPELINE]
     if predictor.own is not None:
         about["own"] = {"kind": predictor.own.kind, "word": predictor.own.word}
@@ -79,13 +82,15 @@ def load_predictor(folder: Path, own: OwnModel | None = None) -> Predictor:
         plans = tuple(ColumnPlan.from_dict(column) for column in about["columns"])
         network, boolean = bool(about["network"]), bool(about["boolean"])
         kept = (str(about["own"]["kind"]), str(about["own"]["word"])) if about.get("own") else None
+        asked = about.get("sets")
+        sets = PredictionSets(float(asked["coverage"]), float(asked["threshold"])) if asked else None
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"{str(folder / _COLUMNS)!r} is damaged ({one_line(error)}); run adapt again") from None
     preprocessing, model = _loaded(folder, network)
     names = [name for plan in plans for name in plan.outputs]
     if list(getattr(preprocessing, "feature_names_in_", ())) != names:
         raise InputError(f"{str(folder / _COLUMNS)!r} and the model name different columns; run adapt again")
-    predictor = Predictor(plans, preprocessing, model, boolean)
+    predictor = Predictor(plans, preprocessing, model, boolean, sets=sets)
     try:
         _try_out(predictor)
     except Exception as error:

@@ -76,7 +76,7 @@ def _newest_classes(choice: LadderChoice) -> tuple[str, list[OfClass]]:
 
 
 def _of_classes(found: Backtest, forecast: Forecast, way: str) -> list[OfClass]:
-    said, codes = found.metric.answers(forecast.shares[way]), forecast.codes
+    said, codes = forecast.named(way, found.metric), forecast.codes
     rows = []
     for code, name in enumerate(found.classes):
         true, called = codes == code, said == code

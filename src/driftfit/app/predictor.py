@@ -22,6 +22,7 @@ from driftfit.errors import AdaptationWarning, InputError, SolverError
 from driftfit.methods.recent_scale import RecentMap
 from driftfit.models import as_learner
 from driftfit.parallel import Batch, Engine, Serial
+from driftfit.selection import PredictionSets
 
 __all__ = ["Gaps", "Predictor", "find_gaps"]
 
@@ -42,6 +43,8 @@ class Predictor:
         The model that somebody had in use, where it was kept: it answers for itself.
     ids : tuple of str
         Columns of the table that are carried along into the predictions.
+    sets : PredictionSets, optional
+        Which classes go into the set of each row.
     """
 
     plans: tuple[ColumnPlan, ...]
@@ -50,6 +53,7 @@ class Predictor:
     boolean: bool = False
     own: OwnModel | None = None
     ids: tuple[str, ...] = ()
+    sets: PredictionSets | None = None
 
     @property
     def classes(self) -> NDArray[Any]:
@@ -85,7 +89,7 @@ class Predictor:
         for sentence in gaps.sentences(all_gaps=False):
             warnings.warn(sentence, AdaptationWarning, stacklevel=2)
         labels, probabilities = self._answer(conformed)
-        return labels, probabilities.max(axis=1)
+        return labels, self._sure(labels, probabilities)
 
     def predict_table(
         self,
@@ -97,9 +101,9 @@ class Predictor:
     ) -> pd.DataFrame:
         """Predictions for some rows of a table, or all, a batch at a time.
 
-        The columns are ``row``, those of ``ids``, ``prediction, predicted_probability, imputed_columns`` and
-        ``probability CLASS`` for each class; ``imputed_columns`` counts the columns of a row that were missing or
-        unreadable and were filled in. Where a column cannot be read in most rows, nothing is predicted; where it cannot
+        The columns are ``row``, those of ``ids``, ``prediction, predicted_probability, imputed_columns``, ``set`` where
+        sets were asked for, and ``probability CLASS`` for each class; ``imputed_columns`` counts the columns of a row
+        that were missing or unreadable and were filled in. Where a column cannot be read in most rows, nothing is predicted; where it cannot
         in some, a warning counts them.
 
         ``rows`` are ascending. ``training`` says that the model was trained on them: gaps were filled there as well,
@@ -172,8 +176,14 @@ class Predictor:
         """Predictions as they are written, with what is carried along from the rows."""
         shares = {f"probability {name}": probabilities[:, place] for place, name in enumerate(self.classes)}
         carried = {name: _of_one_type(frame[name].reset_index(drop=True)) for name in self.ids}
-        said = {"prediction": labels, "predicted_probability": probabilities.max(axis=1), "imputed_columns": filled}
-        return pd.DataFrame({"row": numbers, **carried, **said, **shares})
+        said = {"prediction": labels, "predicted_probability": self._sure(labels, probabilities)}
+        sets = {} if self.sets is None else {"set": self.sets.words(probabilities, self.classes.tolist())}
+        return pd.DataFrame({"row": numbers, **carried, **said, "imputed_columns": filled, **sets, **shares})
+
+    def _sure(self, labels: Any, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The probability of the class that is named, which need not be the likeliest one."""
+        codes = pd.Index(self.classes).get_indexer(pd.Index(labels))
+        return np.where(codes >= 0, probabilities[np.arange(len(codes)), codes], np.nan)
 
     def _check_ids(self, table: Table) -> None:
         """Raise where a column to carry along is not there, or has the name of one that is written."""
@@ -227,7 +237,10 @@ class Predictor:
         else:
             # Scores of a classifier without probabilities, brought to sum 1; they are not calibrated.
             probabilities = softmax(as_learner(self.model, classes).logits(features), axis=1)
-        return self._labels(classes, probabilities.argmax(axis=1)), probabilities
+        # A model may name another class than the likeliest one: by costs, or by a threshold.
+        decide = getattr(getattr(self.model, "steps", [("", self.model)])[-1][1], "decide", None)
+        said = probabilities.argmax(axis=1) if decide is None else decide(probabilities)
+        return self._labels(classes, said), probabilities
 
     def _labels(self, classes: NDArray[Any], codes: NDArray[np.int64]) -> NDArray[Any]:
         known = np.array([is_true(name) for name in classes]) if self.boolean else classes

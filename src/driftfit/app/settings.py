@@ -157,6 +157,8 @@ class Settings:
         Name or number (from 1) of the last window whose labels may be used; the last one that has some by default.
     metric : Metric, optional
         What backtests count by; accuracy by default, balanced accuracy where a class is rare.
+    sets : float, optional
+        Share of the rows that are to have the truth in a set of classes, such as 0.9.
     late : int, optional
         How many windows late labels arrive; by default read off the table.
     group : str, optional
@@ -186,6 +188,7 @@ class Settings:
     history: History = History.ALL
     metric: Metric | None = None
     late: int | None = None
+    sets: float | None = None
     assume: Any = ()
     group: str | None = None
     order_words: tuple[str, ...] = ()
@@ -200,6 +203,8 @@ class Settings:
                 f"assumptions belong to the default method, got {', '.join(self.assume)} beside {self.method_word!r}; "
                 "leave one of them out: a method that is named rests on its own"
             )
+        if self.sets is not None and not 0.5 < self.sets < 1.0:
+            raise InputError(f"the coverage of sets must lie above 0.5 and below 1, got {self.sets!r}")
         if self.late is not None and not 0 <= self.late < 100:
             raise InputError(f"late must be a number of windows from 0 to 99, got {self.late!r}")
         if self.n_generated is not None and not 0 <= self.n_generated <= 50:
@@ -289,6 +294,7 @@ class Settings:
             "labels_until": self.labels_until or ("the first window" if self.history is History.FIRST else "the last"),
             "metric": "auto" if self.metric is None else self.metric.name,
             "late": "auto" if self.late is None else self.late,
+            "sets": self.sets,
             "drop": list(self.drop),
             "training_rows_per_window": self.limits.training,
             "transport_rows_per_window": self.limits.transport,

@@ -32,6 +32,7 @@ _TRUSTED = frozenset(
         "driftfit.methods.feature_maps.RankMap",
         "driftfit.methods.history.WindowNumber",
         "driftfit.methods.recent_scale.RecentMap",
+        "driftfit.methods.rescaled_classifier.DecidingClassifier",
         "driftfit.methods.rescaled_classifier.RescaledClassifier",
         "driftfit.app.models.MLPEncoder",
         "numpy.dtype",

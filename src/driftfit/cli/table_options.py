@@ -93,6 +93,13 @@ def _declare_history(parser: argparse.ArgumentParser) -> None:
         help="labels arrive this many windows late: backtests learn from what was known then [read off the table]",
     )
     parser.add_argument(
+        "--sets",
+        type=float,
+        metavar="SHARE",
+        help="give each row the classes that hold the truth in so large a share of the rows, such as 0.9, calibrated "
+        "on past windows",
+    )
+    parser.add_argument(
         "--metric",
         metavar="NAME",
         help="what counts: a classification scorer of scikit-learn, such as roc_auc, average_precision, f1_macro, "
@@ -280,6 +287,7 @@ def settings_of(chosen: argparse.Namespace, fail: Fail) -> Settings:
         labels_until=chosen.labels_until,
         history=History(chosen.history),
         late=chosen.late,
+        sets=chosen.sets,
         metric=None if chosen.metric is None else Metric.from_word(chosen.metric),
     )
     if chosen.model != "auto":

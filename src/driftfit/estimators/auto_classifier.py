@@ -19,7 +19,8 @@ class AutoAdaptedClassifier(AdaptedClassifier):
     """Learns from all labels that there are, adapts as far as evidence goes, and keeps the plain model elsewhere.
 
     Where several domains have labels, backtests over them measure which way of learning helps
-    (`driftfit.selection.ByHistory`), at the lag at which labels come; the plain model of all labels stays unless another way clearly gained.
+    (`driftfit.selection.ByHistory`), at the lag at which labels come; the plain model of all labels stays unless
+    another way clearly gained.
 
     Without labels of today most kinds of drift look alike and ask for opposite answers. So what may have changed is
     declared (``assume``), what follows from it is tested on the data, and methods are compared only among those that

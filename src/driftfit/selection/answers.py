@@ -1,95 +1,75 @@
-"""Which class to name, given its probabilities: by costs, or by a threshold that gained in past windows."""
+"""Other answers to the same probabilities: a threshold that is chosen on the windows before each past one."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from driftfit.selection.backtest import CAUTION, FEWEST_WINDOWS, Backtest, Forecast
+from driftfit.selection.backtest import Backtest, Forecast
 from driftfit.selection.metric import Metric
 
-__all__ = ["Answers"]
+__all__ = ["with_thresholds", "worth_of"]
 
-# Thresholds that are tried, as odds of the second class: evenly spaced from 1 to 200 to 200 to 1 on a log scale.
+# Odds of the second class that are tried: evenly spaced on a log scale.
 _ODDS = np.exp(np.linspace(-np.log(200.0), np.log(200.0), 81))
+_ENDING = ", another threshold"
+# A threshold is chosen on so many windows, the newest ones.
+_RECENT = 2
 
 
-@dataclass(frozen=True, eq=False)
-class Answers:
-    """What answers are worth, where the likeliest class is not always the best one to name.
+def with_thresholds(found: Backtest) -> Backtest:
+    """The same, with the reference and the best way under a threshold of their own, where the metric counts answers.
 
-    Attributes
-    ----------
-    worth : array of shape (K, K)
-        For `driftfit.methods.rescaled_classifier.DecidingClassifier`.
-    sentence : str
-        Why, in words.
+    A rare class is seldom the likeliest one. In each past window the threshold is the one that would have been best in
+    the windows before it, so that such a way is measured like any other.
+
+    Examples
+    --------
+    >>> from driftfit.domains import Domain, DomainSequence
+    >>> from driftfit.selection import Metric, backtest
+    >>> rng = np.random.default_rng(0)
+    >>> labels = [(rng.random(500) < 0.1).astype(int) for _ in range(6)]
+    >>> rows = [rng.normal(size=(500, 1)) + 1.5 * y[:, None] for y in labels]
+    >>> found = backtest(DomainSequence(map(Domain, rows, labels)), metric=Metric("balanced_accuracy"))
+    >>> found.best, float(worth_of(found, found.best)[1][1, 1].round(1))
+    ('all labels, another threshold', 7.3)
     """
-
-    worth: NDArray[np.float64]
-    sentence: str
-
-    @classmethod
-    def of(cls, found: Backtest, way: str) -> Answers | None:
-        """The answers that suit the metric; None where that is the likeliest class.
-
-        A threshold is chosen on the windows before each past one and measured there. It is used only where that
-        gained by more than its error; then it is chosen once more on all of them, the newest two at the most.
-
-        Parameters
-        ----------
-        found : Backtest
-        way : str
-            One of its ways.
-
-        Examples
-        --------
-        >>> from driftfit.domains import Domain, DomainSequence
-        >>> from driftfit.selection import Metric, backtest
-        >>> rng = np.random.default_rng(0)
-        >>> labels = [(rng.random(500) < 0.1).astype(int) for _ in range(6)]
-        >>> rows = [rng.normal(size=(500, 1)) + 1.5 * y[:, None] for y in labels]
-        >>> found = backtest(DomainSequence(map(Domain, rows, labels)), metric=Metric("balanced_accuracy"))
-        >>> Answers.of(found, "all labels").sentence[:43]
-        'class 1 is named from a probability of 12 %'
-        """
-        metric, costs = found.metric, found.metric.costs
-        if costs is not None:
-            return cls(-np.asarray(costs, dtype=np.float64), "the cheapest class is named, by the table of costs")
-        judged = [forecast for forecast in found.forecasts if way in forecast.shares]
-        if not metric.of_answers or metric.name == "accuracy" or len(found.classes) != 2:
-            return None
-        if len(judged) <= FEWEST_WINDOWS:
-            return None
-        gains = []
-        for place in range(1, len(judged)):
-            odds = _best(metric, judged[max(place - 2, 0) : place], way)
-            plain, moved = (_score(metric, [judged[place]], way, own) for own in (1.0, odds))
-            gains.append(moved - plain)
-        own = np.array([gain for gain in gains if np.isfinite(gain)])
-        if len(own) < FEWEST_WINDOWS or own.mean() <= CAUTION * own.std(ddof=1) / np.sqrt(len(own)):
-            return None
-        odds = _best(metric, judged[-2:], way)
-        share = 100.0 / (1.0 + odds)
-        name, named = found.classes[1], "is named from a probability of"
-        return cls(
-            np.diag([1.0, odds]),
-            f"class {name} {named} {share:.0f} % on, which gained {metric.shown(float(own.mean()), signed=True)} of "
-            f"{metric.words} in {len(own)} past windows",
-        )
+    metric = found.metric
+    if not metric.of_answers or metric.costs is not None or metric.name == "accuracy" or len(found.classes) != 2:
+        return found
+    for way in dict.fromkeys((found.reference, found.best)):
+        forecasts = list(found.forecasts)
+        judged = [place for place, forecast in enumerate(forecasts) if way in forecast.shares]
+        for number in range(1, len(judged)):
+            before = [found.forecasts[place] for place in judged[max(number - _RECENT, 0) : number]]
+            own = forecasts[judged[number]]
+            said = (own.shares[way] * [1.0, _best(metric, before, way)]).argmax(axis=1)
+            name = f"{way}{_ENDING}"
+            forecasts[judged[number]] = replace(
+                own, shares={**own.shares, name: own.shares[way]}, answers={**own.answers, name: said}
+            )
+        found = replace(found, forecasts=tuple(forecasts))
+    return found
 
 
-def _score(metric: Metric, forecasts: list[Forecast], way: str, odds: float) -> float:
-    """The mean metric over windows where the second class counts so many times as much."""
-    worth = np.array([1.0, odds])
-    values = [metric.of(one.shares[way], one.codes, (one.shares[way] * worth).argmax(axis=1)) for one in forecasts]
-    return float(np.mean(values))
+def worth_of(found: Backtest, name: str) -> tuple[str, NDArray[np.float64] | None]:
+    """The way behind a name, and what answers are worth for `DecidingClassifier`; None for the likeliest class."""
+    if not name.endswith(_ENDING):
+        return name, None
+    way = name.removesuffix(_ENDING)
+    judged = [forecast for forecast in found.forecasts if way in forecast.shares]
+    return way, np.diag([1.0, _best(found.metric, judged[-_RECENT:], way)])
 
 
 def _best(metric: Metric, forecasts: list[Forecast], way: str) -> float:
-    """The odds of the largest metric; of equal ones those nearest to even."""
-    scores = np.array([_score(metric, forecasts, way, odds) for odds in _ODDS])
-    largest = np.flatnonzero(scores >= np.nanmax(scores) - 1e-12) if np.isfinite(scores).any() else np.array([40])
+    """The odds of the largest mean metric over some windows; of equal ones those nearest to even."""
+    parts = [(forecast.shares[way], forecast.codes) for forecast in forecasts]
+    scores = np.array(
+        [np.mean([metric.of(p, y, (p * [1.0, odds]).argmax(axis=1)) for p, y in parts]) for odds in _ODDS]
+    )
+    if not np.isfinite(scores).any():
+        return 1.0
+    largest = np.flatnonzero(scores >= np.nanmax(scores) - 1e-12)
     return float(_ODDS[largest[np.abs(np.log(_ODDS[largest])).argmin()]])

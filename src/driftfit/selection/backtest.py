@@ -78,12 +78,20 @@ class Forecast:
         The labels of its rows that have one.
     shares : dict of array of shape (n, K)
         Class probabilities by each way that could run.
+    answers : dict of int array
+        What a way names, where that is not the class that the metric would.
     """
 
     window: int
     name: str
     codes: NDArray[np.int64]
     shares: Mapping[str, NDArray[np.float64]]
+    answers: Mapping[str, NDArray[np.int64]] = field(default_factory=dict)
+
+    def named(self, way: str, metric: Metric) -> NDArray[np.int64]:
+        """The number of the class that a way names for each row."""
+        found = self.answers.get(way)
+        return metric.answers(self.shares[way]) if found is None else found
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,10 +245,8 @@ def backtest(
     late : int, optional
         How many windows late labels arrive; by default read off the sequence.
     seed : int
-    engine : Engine, optional
-        Where forecasts are made, side by side; the results are the same.
-    on_forecast, store : optional
-        For progress; and where forecasts that are done are found and kept.
+    engine, on_forecast, store : optional
+        Where forecasts are made, for progress, and where those that are done are found and kept.
 
     Examples
     --------
@@ -266,7 +272,9 @@ def backtest(
     if not numbers:
         raise InputError("a backtest needs two windows with labels at the least: cut finer windows, or label more")
     found, failed = _forecasts(sequence, learner, ways, numbers, lag, engine, on_forecast, store)
-    return Backtest(counted, reference, lag, asked, classes, found, failed)
+    from driftfit.selection.answers import with_thresholds
+
+    return with_thresholds(Backtest(counted, reference, lag, asked, classes, found, failed))
 
 
 def judged_windows(sequence: DomainSequence, late: int) -> list[int]:
@@ -368,18 +376,21 @@ def _in_window(metric: Metric, forecast: Forecast, name: str, reference: str) ->
     own, other = forecast.shares.get(name), forecast.shares.get(reference)
     if own is None:
         return float("nan"), float("nan"), float("nan")
-    score = metric.of(own, forecast.codes)
+    said, codes = forecast.named(name, metric), forecast.codes
+    score = metric.of(own, codes, said)
     if other is None or name == reference:
         return score, 0.0 if name == reference else float("nan"), 0.0 if name == reference else float("nan")
-    gain = score - metric.of(other, forecast.codes)
+    theirs = forecast.named(reference, metric)
+    gain = score - metric.of(other, codes, theirs)
     # Blocks of neighbouring rows, as those that follow each other may resemble each other.
     block = np.arange(len(own)) * _BLOCKS // max(len(own), 1)
     without = []
     for number in np.unique(block):
         kept = block != number
         if kept.any():
-            left = metric.of(own[kept], forecast.codes[kept]) - metric.of(other[kept], forecast.codes[kept])
-            without.append(left)
+            without.append(
+                metric.of(own[kept], codes[kept], said[kept]) - metric.of(other[kept], codes[kept], theirs[kept])
+            )
     left_out = np.array([one for one in without if np.isfinite(one)])
     m = len(left_out)
     error = sqrt((m - 1) / m * float(np.square(left_out - left_out.mean()).sum())) if m > 1 else 0.0

@@ -7,11 +7,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from driftfit.domains import DomainSequence
+from driftfit.errors import InputError
 from driftfit.methods import Adaptation, Method, OnStep, Workspace
+from driftfit.methods.rescaled_classifier import DecidingClassifier
 from driftfit.models import Learner
+from driftfit.models.scikit import ScikitLearner
 from driftfit.parallel import Engine
+from driftfit.selection.answers import worth_of
 from driftfit.selection.backtest import (
     ALL_LABELS,
     FEWEST_WINDOWS,
@@ -98,7 +103,10 @@ class ByHistory(Method):
         if measured is None or measured.best == ALL_LABELS:
             return self._otherwise(learner, sequence, measured, on_step, workspace)
         way = measured.best
-        adaptation = ways[way].adapt(learner, sequence, on_step, workspace)
+        base, worth = worth_of(measured, way)
+        adaptation = ways[base].adapt(learner, sequence, on_step, workspace)
+        if worth is not None:
+            adaptation = replace(adaptation, learner=_deciding(adaptation.learner, worth))
         if self.on_candidate is not None:
             self.on_candidate(way, adaptation)
         return replace(adaptation, choice=self._choice(measured, way))
@@ -161,3 +169,11 @@ class ByHistory(Method):
             return choice
         ladder: Ladder | None = choice.ladder
         return replace(choice, sentence=f"{measured.sentence}; {choice.sentence}", backtest=measured, ladder=ladder)
+
+
+def _deciding(learner: Learner, worth: NDArray[np.float64]) -> Learner:
+    """The learner with other answers to the same probabilities."""
+    head = learner.head()
+    if not isinstance(head, ScikitLearner):
+        raise InputError(f"{type(learner.estimator).__name__} takes no threshold; choose a metric of probabilities")
+    return learner.with_head(replace(head, estimator=DecidingClassifier.of(head.estimator, worth)))
