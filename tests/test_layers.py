@@ -10,7 +10,7 @@ import driftfit
 ROOT = Path(driftfit.__file__).parent
 LAYERS = [
     {"errors", "seeds"},
-    {"checks", "extras", "files"},
+    {"checks", "extras", "files", "offers"},
     {"parallel_tasks"},
     {"parallel_ray"},
     {"domains", "parallel"},

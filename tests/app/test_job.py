@@ -27,7 +27,7 @@ from driftfit.app import (
 from driftfit.datasets.toy import moving_gaussians
 from driftfit.domains import ByQuantile, ByValue
 from driftfit.errors import InputError
-from driftfit.methods import Adaptation, DirectSelfTraining, GradualSelfTraining, SourceOnly
+from driftfit.methods import Adaptation, DirectSelfTraining, GradualSelfTraining, Method, SourceOnly
 from driftfit.selection import ChosenGOAT
 
 SETTINGS = Settings(label="kind", order=Column("year"), windows=ByValue(), n_generated=1, history=History.FIRST)
@@ -122,7 +122,7 @@ def test_the_gate_keeps_the_old_model_where_adaptation_hurts():
 
 
 @dataclass(frozen=True)
-class Losing:
+class Losing(Method):
     """A method whose model calls all target rows but one the same."""
 
     def adapt(self, learner, sequence, on_step=None, workspace=None):

@@ -66,7 +66,7 @@ def test_the_grid_of_a_file(table):
     ("change", "words"),
     [
         (("seeds: 3", "seeds: none"), "seeds must be a count"),
-        (("gst", "gsd"), "there is no method 'gsd' for a sweep; choose among source, gst"),
+        (("gst", "gsd"), "there is no method 'gsd' for a sweep; choose among own-scale, own-rank"),
         (("n_generated", "n_domains"), "goat has no setting 'n_domains'; it has"),
         (("label: kind, ", ""), "the table 't.csv' needs its label"),
         (("rows: 100", "row: 100"), "data have no setting 'row'; a table has"),

@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression
 
 from driftfit.domains import Domain, DomainSequence
 from driftfit.errors import InputError
-from driftfit.methods import SourceOnly, Taught
+from driftfit.methods import Method, SourceOnly, Taught
 from driftfit.models import as_learner
 from driftfit.selection import Candidate, Chosen, standard_candidates
 
@@ -89,7 +89,7 @@ def test_tensors_of_a_network():
 
 
 @dataclass(frozen=True)
-class _Recorder:
+class _Recorder(Method):
     seen: list
 
     def adapt(self, learner, sequence, on_step=None, workspace=None):

@@ -8,7 +8,16 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from driftfit.domains import Domain, DomainSequence
 from driftfit.errors import InputError
-from driftfit.methods import Adaptation, FromHistory, HalfLife, LastWindows, LikeToday, OwnScale, ProportionCorrection
+from driftfit.methods import (
+    Adaptation,
+    FromHistory,
+    HalfLife,
+    LastWindows,
+    LikeToday,
+    Method,
+    OwnScale,
+    ProportionCorrection,
+)
 from driftfit.models import as_learner
 from driftfit.parallel import Processes
 from driftfit.selection import ALL_LABELS, ByHistory, Metric, backtest, default_metric, history_ways
@@ -59,7 +68,7 @@ class TestForecasts:
                 np.testing.assert_array_equal(again.shares[name], shares)
 
     def test_a_way_that_looks_at_hidden_labels_finds_none(self):
-        class Peeking:
+        class Peeking(Method):
             def adapt(self, learner, sequence, on_step=None, workspace=None):
                 assert sequence.target.labels is None
                 assert sequence.late == 1

@@ -11,7 +11,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from driftfit import AdaptedClassifier, Domain, DomainSequence
 from driftfit.datasets.toy import moving_gaussians
 from driftfit.errors import InputError
-from driftfit.methods import GOAT, Adaptation, CarriedLabels, GradualSelfTraining, SourceOnly, Transport
+from driftfit.methods import GOAT, Adaptation, CarriedLabels, GradualSelfTraining, Method, SourceOnly, Transport
 from driftfit.models import as_learner
 from driftfit.selection import (
     Candidate,
@@ -34,7 +34,7 @@ PATH = moving_gaussians((0, 1.5), n_samples=200)
 
 
 @dataclass(frozen=True, eq=False)
-class Says:
+class Says(Method):
     """A method whose model says what it is told to about the target, and nothing sensible elsewhere."""
 
     labels: object
@@ -61,7 +61,7 @@ class _Told:
 
 
 @dataclass(frozen=True)
-class Fails:
+class Fails(Method):
     error: type = InputError
 
     def adapt(self, learner, sequence, on_step=None, workspace=None):

@@ -10,14 +10,14 @@ from sklearn.svm import SVC
 from driftfit import AutoAdaptedClassifier, Domain, DomainSequence
 from driftfit.datasets.toy import moving_gaussians, rotating_moons
 from driftfit.errors import InputError
-from driftfit.methods import Adaptation
+from driftfit.methods import Adaptation, Method
 from driftfit.models import as_learner
 from driftfit.selection import Chosen, Committee, NeighbourInformation, choose, standard_candidates
 from driftfit.selection.neighbours import named_information, shared_information
 
 
 @dataclass(frozen=True, eq=False)
-class Says:
+class Says(Method):
     """A method whose model gives these labels to the target. It remembers them."""
 
     labels: np.ndarray

@@ -24,13 +24,7 @@ from driftfit.errors import InputError
 from driftfit.methods import (
     GOAT,
     Adaptation,
-    Alignment,
-    Assumption,
-    DirectSelfTraining,
-    Method,
     Path,
-    ProportionCorrection,
-    SourceOnly,
     StepRecord,
     Workspace,
     given_path,
@@ -299,7 +293,7 @@ def _adapted(
     steps = [ratio for ratio in ratios if np.isfinite(ratio)]
     columns = checked.table.image_shape is None and not is_network(checked.source.estimator)
     method = checked.settings.method_for(max(steps, default=1.0), columns=columns)
-    total, done = len(table_methods()) + 4 if labelled is not None else _n_steps(method, last, checked), 0
+    total, done = len(table_methods()) + 4 if labelled is not None else method.n_steps(training), 0
     students: dict[int, Learner] = {}
     tried: dict[str, Learner] = {}
 
@@ -334,22 +328,12 @@ def _adapted(
         )  # fmt: skip
         adaptation = past.adapt(checked.source, history, watch)
     elif labelled is None:
-        adaptation = method.adapt(checked.source, training, watch)
+        seen = history if history is not None and method.learns_from_history else training
+        adaptation = method.adapt(checked.source, seen, watch)
     else:
         adaptation = adapt_with_labels(checked, labelled, watch, one_more, engine)
     report("adapt", total, total)
     return adaptation, students, tried
-
-
-def _n_steps(method: Method, n_pairs: int, checked: Checked) -> int:
-    """How many steps there will be, for whoever watches; of all candidates where several are tried."""
-    if isinstance(method, ChosenGOAT) and method.affordable(checked.prepared.training):
-        return n_pairs * sum(number + 1 for number in method.candidates)
-    if isinstance(method, ByEvidence):
-        return len(method.assume or Assumption) + 1
-    if isinstance(method, SourceOnly | DirectSelfTraining | Alignment | ProportionCorrection):
-        return 1
-    return n_pairs * (method.n_generated + 1 if isinstance(method, GOAT) else 1)
 
 
 def _choice(settings: Settings, adaptation: Adaptation) -> Choice:

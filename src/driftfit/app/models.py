@@ -15,18 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from driftfit.domains import LabelledDomain
 from driftfit.errors import InputError
-from driftfit.methods import (
-    CovarianceAlignment,
-    DirectSelfTraining,
-    GradualSelfTraining,
-    ImportanceWeights,
-    Method,
-    OwnRank,
-    OwnScale,
-    ProportionCorrection,
-    RecentScale,
-    SourceOnly,
-)
+from driftfit.methods import GOAT, Method, named
 from driftfit.methods.held_out import held_out
 from driftfit.models import as_learner
 from driftfit.models.scikit import seed_open
@@ -100,27 +89,16 @@ def encoder_from_word(word: str) -> Any:
 
 
 def method_from_word(word: str) -> Method | None:
-    """A method whose encoder stays fixed; None for ``auto``, which the settings know more about.
+    """A method by its word; None for ``auto``, which the settings know more about.
 
     >>> method_from_word("source")
     SourceOnly()
     """
-    methods: dict[str, Method | None] = {
-        "auto": None,
-        "own-scale": OwnScale(),
-        "own-rank": OwnRank(),
-        "covariance": CovarianceAlignment(),
-        "recent-scale": RecentScale(),
-        "importance-weights": ImportanceWeights(),
-        "proportions": ProportionCorrection(),
-        "goat": ChosenGOAT(),
-        "gst": GradualSelfTraining(freeze_encoder=True),
-        "direct": DirectSelfTraining(freeze_encoder=True),
-        "source": SourceOnly(),
-    }
-    if word not in methods:
-        raise InputError(f"there is no method {word!r}; choose {', '.join(methods)}")
-    return methods[word]
+    if word == "auto":
+        return None
+    method = named(word)
+    # On somebody's own table the number of generated domains is chosen.
+    return ChosenGOAT(method) if isinstance(method, GOAT) else method
 
 
 def make_model(classifier: Any, encoder: Any, n_samples: int, n_features: int, seed: int) -> Any:

@@ -11,22 +11,8 @@ from driftfit.app.own_model import OwnModel
 from driftfit.domains import ByQuantile
 from driftfit.domains.windows import Windows
 from driftfit.errors import InputError
-from driftfit.methods import (
-    GOAT,
-    Assumption,
-    CovarianceAlignment,
-    DirectSelfTraining,
-    GivenProportions,
-    GradualSelfTraining,
-    ImportanceWeights,
-    Method,
-    OwnRank,
-    OwnScale,
-    ProportionCorrection,
-    RecentScale,
-    SourceOnly,
-    Transport,
-)
+from driftfit.methods import GOAT, Assumption, GivenProportions, Method, Transport
+from driftfit.methods.registry import as_method, word_of
 from driftfit.selection import ByEvidence, ChosenGOAT, Gate, Keep, Metric
 
 __all__ = ["Column", "FilePosition", "History", "Keep", "Limits", "RowPosition", "Settings", "check_carried"]
@@ -37,20 +23,6 @@ __all__ = ["Column", "FilePosition", "History", "Keep", "Limits", "RowPosition",
 _MOST_VALUES = 50_000_000
 # Columns of the predictions.
 _WRITTEN = ("row", "prediction", "predicted_probability", "imputed_columns")
-_WORDS: dict[type, str] = {
-    GOAT: "goat",
-    ChosenGOAT: "goat",
-    GradualSelfTraining: "gst",
-    DirectSelfTraining: "direct",
-    SourceOnly: "source",
-    ByEvidence: "auto",
-    ImportanceWeights: "importance-weights",
-    OwnScale: "own-scale",
-    OwnRank: "own-rank",
-    CovarianceAlignment: "covariance",
-    ProportionCorrection: "proportions",
-    RecentScale: "recent-scale",
-}
 
 
 @dataclass(frozen=True)
@@ -198,6 +170,8 @@ class Settings:
         object.__setattr__(self, "assume", Assumption.of(self.assume))
         object.__setattr__(self, "id", (self.id,) if isinstance(self.id, str) else tuple(self.id))
         check_carried(self.id)
+        if self.method is not None:
+            object.__setattr__(self, "method", as_method(self.method))
         if self.assume and (self.method is not None or self.n_generated is not None):
             raise InputError(
                 f"assumptions belong to the default method, got {', '.join(self.assume)} beside {self.method_word!r}; "
@@ -270,7 +244,7 @@ class Settings:
         """The method in one word."""
         if self.method is None:
             return "auto" if self.n_generated is None else "goat"
-        return _WORDS.get(type(self.method), type(self.method).__name__)
+        return word_of(self.method)
 
     def describe(self) -> dict[str, Any]:
         """Plain values, for JSON."""

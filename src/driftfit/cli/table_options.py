@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from driftfit.cli.parsing import Fail, at_least
+from driftfit.offers import found
 
 if TYPE_CHECKING:
     from driftfit.app import Settings
@@ -206,24 +207,11 @@ def _declare_adaptation(group: Any) -> None:
     )
     group.add_argument(
         "--method",
-        choices=(
-            "auto",
-            "own-scale",
-            "own-rank",
-            "covariance",
-            "recent-scale",
-            "proportions",
-            "importance-weights",
-            "goat",
-            "gst",
-            "direct",
-            "source",
-        ),
+        choices=("auto", *found()),
+        metavar="WORD",
         default="auto",
-        help="how to adapt. auto: by what --assume declares; for images and networks, and with --generated, goat. "
-        "own-scale, own-rank, covariance, recent-scale, proportions, importance-weights: this remedy. goat, gst, "
-        "direct: self-training along generated domains, along the windows, on the last window. source: no adaptation "
-        "[%(default)s]",
+        help="how to adapt [%(default)s]. auto: by what --assume declares; for images and networks, and with "
+        "--generated, goat. " + " ".join(f"{word}: {_sentence(about)}." for word, (_, about) in found().items()),
     )
     group.add_argument(
         "--proportions",
@@ -247,6 +235,11 @@ def _declare_adaptation(group: Any) -> None:
         help="model to keep. adapted: the new one in any case. better: the old one where the check advises against "
         "adapting, where a class was lost, or where adaptation is estimated to hurt [%(default)s]",
     )
+
+
+def _sentence(about: str) -> str:
+    """A first line as part of a longer text, in which argparse takes a percent sign for a name."""
+    return (about[:1].lower() + about[1:]).rstrip(".").replace("%", "%%").replace("``", "")
 
 
 def settings_of(chosen: argparse.Namespace, fail: Fail) -> Settings:

@@ -17,11 +17,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from driftfit.checks import without_mask
 from driftfit.domains import DomainSequence, with_rows
 from driftfit.errors import AdaptationWarning, InputError
-from driftfit.methods import GOAT, Adaptation, Method, OnStep, SourceOnly, StepRecord
+from driftfit.methods import Adaptation, Method, OnStep, SourceOnly, StepRecord
+from driftfit.methods.registry import as_method
 from driftfit.models import Learner, as_learner
 from driftfit.models.scikit import check_classifier, columns_of_all, fit_weighted, has_encoder, seed_open
 from driftfit.seeds import as_seed
-from driftfit.selection import ByEvidence, ByHistory, Chosen, ChosenGOAT, Decision, Gate, assess, unanswered
+from driftfit.selection import Decision, Gate, assess, unanswered
 from driftfit.transport import Plan
 
 __all__ = ["AdaptedClassifier"]
@@ -44,8 +45,9 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
     ----------
     estimator : classifier, optional
         Any scikit-learn classifier or pipeline; logistic regression by default.
-    method : Method, optional
-        How to adapt, such as ``GOAT(n_generated=2)``; the source model is left alone by default.
+    method : Method or str, optional
+        How to adapt, such as ``GOAT(n_generated=2)``, or its word on the command line, such as ``"own-scale"``; the
+        source model is left alone by default.
     gate : Gate, optional
         Keep the source model, with a warning, where a check without target labels advises
         against the adapted one (`driftfit.selection`).
@@ -96,7 +98,7 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         self,
         estimator: Any = None,
         *,
-        method: Method | None = None,
+        method: Method | str | None = None,
         gate: Gate | None = None,
         keep_steps: bool = False,
         on_step: OnStep | None = None,
@@ -149,7 +151,9 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         sequence, past = self._known(sequence, method)
         classes = _check_adaptable(sequence)
         frame = sequence.source.samples
-        on_matrices = self._needs_matrices(method)
+        # A classifier with a learner of its own encodes whatever samples it takes, such as images.
+        encodes = has_encoder(self.estimator) or hasattr(self.estimator, "make_learner")
+        on_matrices = method.needs_matrices(encodes)
         if on_matrices:
             sequence, past = (own.each(lambda domain: domain.with_samples(domain.matrix())) for own in (sequence, past))
         learner = self.fit_source(sequence)
@@ -194,7 +198,7 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
             raise InputError(
                 f"fit_path takes a DomainSequence, got {type(sequence).__name__}; fit(X, y, ...) takes arrays"
             )
-        learns = bool(getattr(method, "learns_from_history", False))
+        learns = method.learns_from_history
         history = ("all" if learns else "first") if self.history is None else self.history
         if history not in ("all", "first"):
             raise InputError(f"history must be 'all' or 'first', got {self.history!r}")
@@ -248,10 +252,7 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
 
     def _method(self) -> Method:
         """The method, or the one that a class has by default."""
-        method = self._default_method() if self.method is None else self.method
-        if not isinstance(method, Method):
-            raise InputError(f"method must be a value such as GOAT() or GradualSelfTraining(), got {method!r}")
-        return method
+        return self._default_method() if self.method is None else as_method(self.method)
 
     def _default_method(self) -> Method:
         return SourceOnly()
@@ -268,22 +269,6 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         """The wrapped classifier, not fitted, with its seeds set; a generator is advanced by fitting alone."""
         template = self._template()
         return template if self.random_state is None else seed_open(template, as_seed(self.random_state))
-
-    def _needs_matrices(self, method: Method) -> bool:
-        """Whether samples of different domains are mixed in the input space: data frames must then become arrays."""
-        if getattr(method, "on_matrices", False):
-            return True
-        if isinstance(method, Chosen):
-            return any(self._needs_matrices(candidate.method) for candidate in method.named.values())
-        if isinstance(method, ByEvidence | ByHistory):
-            # Behind an encoder columns may hold words, which only the encoder can read.
-            return not (has_encoder(self.estimator) or hasattr(self.estimator, "make_learner"))
-        goat = method.goat if isinstance(method, ChosenGOAT) else method
-        if not isinstance(goat, GOAT):
-            return False
-        # A classifier with a learner of its own encodes whatever samples it takes, such as images.
-        encodes = has_encoder(self.estimator) or hasattr(self.estimator, "make_learner")
-        return not (encodes and goat.feature_space)
 
     def _fitted(
         self,

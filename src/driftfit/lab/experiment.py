@@ -20,7 +20,7 @@ from driftfit.lab.configurations import estimator_of, is_network, method_of
 from driftfit.lab.frontier import FrontierRun
 from driftfit.lab.measures import Measured, accuracy, plan_measures
 from driftfit.lab.presets import FRONTIER, Settings, settings
-from driftfit.methods import GOAT, Adaptation, CarriedLabels, GradualSelfTraining, Method, OnStep, Workspace
+from driftfit.methods import Adaptation, Method, OnStep, Workspace
 from driftfit.methods.pretrained_encoder import PretrainedEncoder
 from driftfit.models import Learner
 from driftfit.models.torch.learner import TorchLearner
@@ -84,7 +84,7 @@ class Experiment:
             if cell.study == FRONTIER or not is_network(cell):
                 continue
             learner, method = self.start(cell)
-            if _freezes(method):
+            if method.keeps_encoder:
                 self.workspace.encoded(learner, sequence)
         _ = self.heldout
 
@@ -126,13 +126,12 @@ class Experiment:
                 method, on_candidate=lambda number, run: candidates.update({number: measured.of(run.learner)})
             )
         adaptation = self.adapt(cell, learner, method, lambda record, student: measured.add(student, record))
-        if isinstance(method, CarriedLabels):
-            return self._carried(cell, learner, np.asarray(adaptation.carried))
+        if adaptation.carried is not None:
+            return self._carried(cell, learner, adaptation.carried)
         names = [domain.name for domain in sequence]
-        plans = adaptation.plans if isinstance(method, GOAT) else ()
         result = measured.result()
-        if plans:
-            result |= plan_measures(plans, [self.labels(name) for name in names])
+        if adaptation.plans and adaptation.choice is None:
+            result |= plan_measures(adaptation.plans, [self.labels(name) for name in names])
         return result if adaptation.choice is None else _with_candidates(result, adaptation, candidates)
 
     def _frontier(self, cell: Cell) -> dict[str, Any]:
@@ -183,7 +182,6 @@ class Experiment:
 
     def _scores(self, learner: Learner, sequence: DomainSequence, method: Method) -> Any:
         """Scores of a model: from its head on features that are at hand, where the encoder is frozen."""
-        frozen = _freezes(method)
         by_name = {domain.name: domain for domain in sequence}
 
         def from_features(model: Learner, domain: LabelledDomain) -> NDArray[np.float64]:
@@ -194,7 +192,7 @@ class Experiment:
             on_device = isinstance(learner, TorchLearner)
             return model.logits(domain.samples if on_device else domain.samples.cpu().numpy())
 
-        return from_features if frozen else from_samples
+        return from_features if method.keeps_encoder else from_samples
 
     def _carried(self, cell: Cell, learner: Learner, shares: NDArray[np.float64]) -> dict[str, Any]:
         """Source labels carried along the plans; without a model there is nothing to say about other samples."""
@@ -233,12 +231,6 @@ class Experiment:
 
     def _on_device(self, domain: Domain) -> torch.Tensor:
         return torch.from_numpy(np.ascontiguousarray(domain.samples)).to(self.device)
-
-
-def _freezes(method: Method) -> bool:
-    """Whether a method leaves the encoder as it is."""
-    frozen = isinstance(method, GradualSelfTraining) and method.freeze_encoder
-    return frozen or isinstance(method, GOAT | ChosenGOAT | CarriedLabels)
 
 
 def _with_candidates(

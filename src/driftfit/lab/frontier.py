@@ -74,7 +74,7 @@ def _carried(transport: Transport, *, direct: bool) -> CarriedLabels:
 
 
 @dataclass(frozen=True, eq=False)
-class _Once:
+class _Once(Method):
     """A method that looks at source and target only: its result is the same whatever is given between them."""
 
     name: str

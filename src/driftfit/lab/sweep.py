@@ -8,7 +8,6 @@ import math
 import platform
 import reprlib
 import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from numpy.typing import NDArray
 
 from driftfit import __version__
 from driftfit.app import ByCalendar, Column, FilePosition, History, Limits, RowPosition, Settings, open_table
-from driftfit.app.models import make_model, method_from_word, model_from_word
+from driftfit.app.models import make_model, model_from_word
 from driftfit.app.prepare import prepare
 from driftfit.datasets import dataset
 from driftfit.domains import ByQuantile, ByValue, DomainSequence
@@ -30,17 +29,14 @@ from driftfit.lab.launch import Progress, Record, attended, launch
 from driftfit.lab.output import sweep_as_markdown
 from driftfit.lab.statistics import SweepTable, summarise_sweep
 from driftfit.lab.store import Store
-from driftfit.methods import GOAT, CarriedLabels, Method, SourceOnly, Workspace
+from driftfit.methods import Method, SourceOnly, Workspace, offered
 from driftfit.models import Learner, as_learner
 from driftfit.parallel import Engine
 from driftfit.selection import Choice, Chosen
 from driftfit.selection.chosen import SOURCE
 
-__all__ = ["METHODS", "Sweep", "SweepCell", "SweepWork", "method_of", "read_sweep", "run_sweep"]
+__all__ = ["Sweep", "SweepCell", "SweepWork", "method_of", "read_sweep", "run_sweep"]
 
-# Words that the command line has no method of its own for, or one that chooses by itself.
-_OWN: dict[str, Callable[[], Method]] = {"goat": GOAT, "carried": CarriedLabels}
-METHODS = ("source", "gst", "direct", "goat", "carried", "own-scale", "own-rank", "covariance", "proportions")
 # A file is larger, or asks for more cells, by mistake alone: each cell takes seconds.
 _MOST_BYTES, _MOST_CELLS, _MOST_SEED = 2**20, 100_000, 2**32 - 1
 _LIMITS = {"windows": (2, 100), "rows": (10, 1_000_000_000), "given": (0, 1_000), "n_generated": (0, 50)}
@@ -62,7 +58,7 @@ class SweepCell:
         A word of the command line.
     seed : int
     method : str
-        One of `METHODS`.
+        A word of `driftfit.methods.offered`, one that learns from the source's labels alone.
     settings : str
         Fields of the method that differ from its own, as canonical JSON.
     """
@@ -108,9 +104,12 @@ def method_of(cell: SweepCell) -> Method:
     >>> method_of(SweepCell("{}", "logistic", 0, "goat", '{"n_generated":2}')).n_generated
     2
     """
-    if cell.method not in METHODS:
-        raise InputError(f"there is no method {cell.method!r} for a sweep; choose among {', '.join(METHODS)}")
-    method: Any = _OWN[cell.method]() if cell.method in _OWN else method_from_word(cell.method)
+    methods = {word: one.method for word, one in offered().items()}
+    # Cells hide all labels but the source's, and may draw rows.
+    words = [word for word, one in methods.items() if not (one.learns_from_history or one.needs_order)]
+    if cell.method not in words:
+        raise InputError(f"there is no method {cell.method!r} for a sweep; choose among {', '.join(words)}")
+    method: Any = methods[cell.method]
     given = json.loads(cell.settings)
     known = {part.name for part in fields(method)}
     strange = [name for name in given if name not in known]

@@ -1,8 +1,8 @@
-"""Every way to adapt, each a frozen value with `adapt(learner, sequence)`; classifiers are in `driftfit.estimators`."""
+"""Every way to adapt, each a frozen `Method`; classifiers are in `driftfit.estimators`."""
 
-from driftfit.methods.adaptation import Adaptation, GradualMethod, Method, OnStep, StepRecord
+from driftfit.methods.adaptation import Adaptation, GradualMethod, OnStep, StepRecord
 from driftfit.methods.alignment import Alignment, CovarianceAlignment, OwnRank, OwnScale
-from driftfit.methods.assumptions import Assumption, assumptions_of
+from driftfit.methods.assumptions import Assumption
 from driftfit.methods.carried_labels import CarriedLabels, Relabelling
 from driftfit.methods.class_proportions import (
     ByConfusion,
@@ -17,11 +17,13 @@ from driftfit.methods.gradual import DirectSelfTraining, GradualSelfTraining
 from driftfit.methods.history import FromHistory, HalfLife, LastWindows, LikeToday
 from driftfit.methods.labelled_training import LabelledTraining
 from driftfit.methods.mapped_source import MappedSource
+from driftfit.methods.method import Method
 from driftfit.methods.path import Path, PathStep, generate_path, given_path
 from driftfit.methods.plans import Coupled, Transport, carry_labels
 from driftfit.methods.proportion_correction import ProportionCorrection
 from driftfit.methods.pseudo_labels import PseudoLabels, logit_range, margin, pseudo_label, top_probability
 from driftfit.methods.recent_scale import RecentScale
+from driftfit.methods.registry import named, offer, offered
 from driftfit.methods.self_training import SelfTraining
 from driftfit.methods.source_only import ModelInUse, SourceOnly
 from driftfit.methods.source_weights import ImportanceWeights
@@ -67,7 +69,6 @@ __all__ = [
     "Taught",
     "Transport",
     "Workspace",
-    "assumptions_of",
     "black_box_proportions",
     "carry_labels",
     "expectation_maximisation",
@@ -75,6 +76,9 @@ __all__ = [
     "given_path",
     "logit_range",
     "margin",
+    "named",
+    "offer",
+    "offered",
     "pseudo_label",
     "top_probability",
 ]

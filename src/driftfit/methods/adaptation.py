@@ -1,4 +1,4 @@
-"""What a method is, and what is written down about an adaptation."""
+"""What is written down about an adaptation."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from driftfit.domains import DomainSequence
 from driftfit.methods.path import Path, PathStep
 from driftfit.methods.pseudo_labels import PseudoLabels
-from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner
 from driftfit.transport import Plan
 
-__all__ = ["Adaptation", "GradualMethod", "Method", "OnStep", "StepRecord"]
+__all__ = ["Adaptation", "GradualMethod", "OnStep", "StepRecord"]
 
 
 @dataclass(frozen=True)
@@ -141,25 +139,6 @@ class Adaptation:
         """Domains that were generated between two neighbours."""
         generated = sum(record.generated for record in self.records)
         return generated // max(len(self.records) - generated, 1)
-
-
-@runtime_checkable
-class Method(Protocol):
-    """A way to adapt, as a frozen value."""
-
-    def adapt(
-        self,
-        learner: Learner,
-        sequence: DomainSequence,
-        on_step: OnStep | None = None,
-        workspace: Workspace | None = None,
-    ) -> Adaptation:
-        """Adapt a learner, fitted on the source, to the target; labels but the source's are never looked at.
-
-        ``on_step`` is called after each step with its record and the whole model; a
-        ``workspace`` shares encodings and plans between several runs.
-        """
-        ...
 
 
 @runtime_checkable

@@ -13,11 +13,13 @@ from sklearn.pipeline import Pipeline
 from driftfit.domains import Domain, DomainSequence
 from driftfit.domains.samples import is_tensor
 from driftfit.errors import InputError
-from driftfit.methods.adaptation import Adaptation, Method, OnStep, StepRecord
-from driftfit.methods.assumptions import Assumption, assumptions_of
+from driftfit.methods.adaptation import Adaptation, OnStep, StepRecord
+from driftfit.methods.assumptions import Assumption
 from driftfit.methods.feature_maps import AffineMap, RankMap, scale_map
+from driftfit.methods.method import Method
 from driftfit.methods.path import PathStep
 from driftfit.methods.pseudo_labels import pseudo_label
+from driftfit.methods.registry import offer
 from driftfit.methods.source_only import SourceOnly
 from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner
@@ -27,7 +29,7 @@ __all__ = ["Alignment", "CovarianceAlignment", "OwnRank", "OwnScale", "behind", 
 
 
 @dataclass(frozen=True)
-class Alignment:
+class Alignment(Method):
     """Every window is mapped onto the source by itself; the target's own map becomes the first step of the model.
 
     Parameters
@@ -38,13 +40,16 @@ class Alignment:
     """
 
     then: Method = field(default_factory=SourceOnly)
-    # Rows of a data frame become arrays first: see `AdaptedClassifier`.
     on_matrices = True
+
+    @property
+    def inner(self) -> tuple[Method, ...]:
+        return (self.then,)
 
     @property
     def assumes(self) -> frozenset[Assumption]:
         """That columns changed their units, and what the next method relies on."""
-        return frozenset({Assumption.SCALE}) | assumptions_of(self.then)
+        return frozenset({Assumption.SCALE}) | self.then.assumes
 
     def transformer(self, window: NDArray[np.float64], source: NDArray[np.float64]) -> Any:
         """A fitted transformer from a window to the source."""
@@ -114,6 +119,11 @@ class CovarianceAlignment(Alignment):
 
     def transformer(self, window: NDArray[np.float64], source: NDArray[np.float64]) -> Any:
         return AffineMap(self.ridge).fit(window, source=source)
+
+
+offer("own-scale", OwnScale(), labels=True, answers=Assumption.SCALE)
+offer("own-rank", OwnRank(), labels=True)
+offer("covariance", CovarianceAlignment(), labels=True)
 
 
 def dense_matrix(domain: Domain) -> NDArray[np.float64]:

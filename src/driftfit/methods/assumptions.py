@@ -8,7 +8,7 @@ from typing import Any
 
 from driftfit.errors import InputError
 
-__all__ = ["Assumption", "assumptions_of"]
+__all__ = ["Assumption"]
 
 
 class Assumption(StrEnum):
@@ -57,15 +57,3 @@ _MEANING = {
     Assumption.STRUCTURE: "the whole cloud of rows was turned, reflected or scaled",
     Assumption.PATH: "each window lies close to the one before it",
 }
-
-
-def assumptions_of(method: Any) -> frozenset[Assumption]:
-    """What a method relies on; nothing for one that does not say, such as the source model.
-
-    >>> from driftfit.methods.alignment import OwnScale
-    >>> from driftfit.methods.proportion_correction import ProportionCorrection
-    >>> from driftfit.methods.source_only import SourceOnly
-    >>> sorted(assumptions_of(OwnScale(then=ProportionCorrection()))), assumptions_of(SourceOnly())
-    ([<Assumption.PROPORTIONS: 'proportions'>, <Assumption.SCALE: 'scale'>], frozenset())
-    """
-    return frozenset(getattr(method, "assumes", ()))

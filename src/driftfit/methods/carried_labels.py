@@ -14,13 +14,16 @@ from driftfit.checks import check_weights
 from driftfit.domains import Domain, DomainSequence, LabelledDomain, stack_rows
 from driftfit.errors import InputError
 from driftfit.methods.adaptation import Adaptation, OnStep, StepRecord
+from driftfit.methods.alignment import OwnScale
 from driftfit.methods.assumptions import Assumption
 from driftfit.methods.class_proportions import ProportionEstimator
 from driftfit.methods.class_shares import class_shares
 from driftfit.methods.held_out import held_out
+from driftfit.methods.method import Method
 from driftfit.methods.path import PathStep
 from driftfit.methods.plans import Coupled, Transport
 from driftfit.methods.pseudo_labels import PseudoLabels, pseudo_label
+from driftfit.methods.registry import offer
 from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner, MixingLearner
 from driftfit.transport import GromovWasserstein, Mapped
@@ -50,7 +53,7 @@ class Relabelling:
 
 
 @dataclass(frozen=True)
-class CarriedLabels:
+class CarriedLabels(Method):
     """Every target sample takes the label that most of its mass came with; no pseudo-label is involved.
 
     Parameters
@@ -101,6 +104,10 @@ class CarriedLabels:
     def assumes(self) -> frozenset[Assumption]:
         """By structure: that the cloud was turned as a whole. By position: that the target lies close."""
         return frozenset({Assumption.STRUCTURE if by_structure(self.transport.solver) else Assumption.PATH})
+
+    @property
+    def keeps_encoder(self) -> bool:
+        return not self.refit
 
     def __post_init__(self) -> None:
         if self.mixup is not None and not (isfinite(self.mixup) and self.mixup > 0):
@@ -178,6 +185,16 @@ class CarriedLabels:
         own = pseudo_label(student, target.samples, drop_fraction=1.0 - share)
         mixed = np.where(own.kept, own.labels, labels.labels)
         return PseudoLabels(mixed, own.shares, own.confidence, own.kept | labels.kept)
+
+
+offer("carried", CarriedLabels())
+offer(
+    "own-scale-carried",
+    OwnScale(then=CarriedLabels(Transport(certified=False), direct=True, joint=True)),
+    about="Each window scaled by itself, then a new model of the source and of labels that a plan carries.",
+    shown="own scale, carried labels",
+    labels=True,
+)
 
 
 def by_structure(solver: Any) -> bool:

@@ -9,8 +9,10 @@ from driftfit.errors import InputError
 from driftfit.methods.adaptation import Adaptation, GradualMethod, OnStep
 from driftfit.methods.assumptions import Assumption
 from driftfit.methods.gradual import GradualSelfTraining, adapt_head
+from driftfit.methods.method import Method
 from driftfit.methods.path import check_n_generated
 from driftfit.methods.plans import Transport
+from driftfit.methods.registry import offer
 from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner
 
@@ -18,7 +20,7 @@ __all__ = ["GOAT"]
 
 
 @dataclass(frozen=True)
-class GOAT:
+class GOAT(Method):
     """Encode, transport, generate, adapt.
 
     Parameters
@@ -45,6 +47,16 @@ class GOAT:
         if not self.feature_space and getattr(self.gradual, "freeze_encoder", False):
             raise InputError("freeze_encoder=True needs feature_space=True: in the input space the whole model learns")
 
+    @property
+    def keeps_encoder(self) -> bool:
+        return self.feature_space
+
+    def needs_matrices(self, encodes: bool) -> bool:
+        return not (encodes and self.feature_space)
+
+    def n_steps(self, sequence: DomainSequence) -> int:
+        return (len(sequence) - 1) * (self.n_generated + 1)
+
     def adapt(
         self,
         learner: Learner,
@@ -60,3 +72,6 @@ class GOAT:
         if self.feature_space:
             return adapt_head(self.gradual, learner, path, on_step)
         return self.gradual.along(learner, path, on_step)
+
+
+offer("goat", GOAT(), about="Self-training along domains that are generated between the windows.")

@@ -8,7 +8,9 @@ from driftfit.domains import DomainSequence
 from driftfit.errors import InputError
 from driftfit.methods.adaptation import Adaptation, GradualMethod, OnStep, StepRecord
 from driftfit.methods.assumptions import Assumption
+from driftfit.methods.method import Method
 from driftfit.methods.path import Path, given_path
+from driftfit.methods.registry import offer
 from driftfit.methods.self_training import SelfTraining
 from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner
@@ -17,7 +19,7 @@ __all__ = ["DirectSelfTraining", "GradualSelfTraining", "adapt_head"]
 
 
 @dataclass(frozen=True)
-class GradualSelfTraining:
+class GradualSelfTraining(Method):
     """``h_t = ST(h_{t-1}, S_t)`` for every domain of the path in turn.
 
     Parameters
@@ -41,6 +43,13 @@ class GradualSelfTraining:
     def __post_init__(self) -> None:
         if self.n_rounds < 1:
             raise InputError(f"n_rounds must be at least 1, got {self.n_rounds!r}")
+
+    @property
+    def keeps_encoder(self) -> bool:
+        return self.freeze_encoder
+
+    def n_steps(self, sequence: DomainSequence) -> int:
+        return (len(sequence) - 1) * self.n_rounds
 
     def adapt(
         self,
@@ -74,6 +83,9 @@ class DirectSelfTraining(GradualSelfTraining):
     Parameters are those of `GradualSelfTraining`; ``n_rounds`` counts the repetitions on the target.
     """
 
+    def n_steps(self, sequence: DomainSequence) -> int:
+        return self.n_rounds
+
     def adapt(
         self,
         learner: Learner,
@@ -82,6 +94,10 @@ class DirectSelfTraining(GradualSelfTraining):
         workspace: Workspace | None = None,
     ) -> Adaptation:
         return super().adapt(learner, sequence.ends(), on_step, workspace)
+
+
+offer("gst", GradualSelfTraining(freeze_encoder=True), about="Self-training along the windows, one after the other.")
+offer("direct", DirectSelfTraining(freeze_encoder=True))
 
 
 def adapt_head(method: GradualMethod, learner: Learner, path: Path, on_step: OnStep | None = None) -> Adaptation:

@@ -13,9 +13,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from driftfit.checks import check_weights
 from driftfit.domains import DomainSequence, take_rows
 from driftfit.errors import InputError
-from driftfit.methods.adaptation import Adaptation, Method, OnStep
-from driftfit.methods.alignment import Alignment, behind, dense_matrix
-from driftfit.methods.assumptions import Assumption, assumptions_of
+from driftfit.methods.adaptation import Adaptation, OnStep
+from driftfit.methods.alignment import Alignment, OwnScale, behind, dense_matrix
+from driftfit.methods.method import Method
+from driftfit.methods.registry import offer
 from driftfit.methods.source_only import SourceOnly
 from driftfit.methods.source_weights import importance_weights
 from driftfit.methods.workspace import Workspace
@@ -126,20 +127,16 @@ class FromHistory(Method):
     with_time: bool = False
     then: Method = field(default_factory=SourceOnly)
     seed: int = 0
-    # Labels after the first domain are not hidden from it.
     learns_from_history = True
 
     @property
-    def on_matrices(self) -> bool:
-        """Whether windows are compared column by column: rows of a data frame become arrays first."""
-        parts = (self.weighing is not None, self.align is not None, self.with_time)
-        return any(parts) or bool(getattr(self.then, "on_matrices", False))
+    def inner(self) -> tuple[Method, ...]:
+        return (self.then,) if self.align is None else (self.align, self.then)
 
     @property
-    def assumes(self) -> frozenset[Assumption]:
-        """What the methods inside rely on."""
-        aligned = frozenset() if self.align is None else assumptions_of(self.align)
-        return aligned | assumptions_of(self.then)
+    def on_matrices(self) -> bool:
+        """Whether windows are compared column by column; what is inside says so for itself."""
+        return self.weighing is not None or self.with_time
 
     def adapt(
         self,
@@ -201,6 +198,32 @@ class FromHistory(Method):
             used = np.sort(rng.choice(used, len(used), p=weights[used] / weights[used].sum()))
         own = weights[used] if learner.takes_weights and np.ptp(weights[used]) > 0 else None
         return learner.fit(take_rows(rows.samples, used), codes[used], own)
+
+
+offer("all-labels", FromHistory(), history=True)
+offer(
+    "recent-2",
+    FromHistory(HalfLife(2.0)),
+    about="A new model of all labels; a row counts half for every two windows of age.",
+    shown="recent labels, half-life 2 windows",
+    history=True,
+)
+offer(
+    "recent",
+    FromHistory(HalfLife(1.0)),
+    about="A new model of all labels; a row counts half for every window of age.",
+    shown="recent labels, half-life 1 window",
+    history=True,
+)
+offer("last-window", FromHistory(LastWindows(1)), about="A new model of the newest labelled window.", history=True)
+offer("with-time", FromHistory(with_time=True), about="A new model of all labels that knows the window.", history=True)
+offer(
+    "own-scale-recent",
+    FromHistory(HalfLife(1.0), OwnScale()),
+    about="Each window scaled by itself, then a new model in which recent labels count more.",
+    shown="own scale, recent labels",
+    history=True,
+)
 
 
 class WindowNumber(TransformerMixin, BaseEstimator):  # type: ignore[misc]

@@ -12,6 +12,7 @@ from driftfit.domains import DomainSequence
 from driftfit.errors import InputError
 from driftfit.methods.adaptation import Adaptation, OnStep
 from driftfit.methods.alignment import dense_matrix, record_of
+from driftfit.methods.method import Method
 from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner
 from driftfit.seeds import derive_seed
@@ -20,7 +21,7 @@ __all__ = ["LabelledTraining"]
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledTraining:
+class LabelledTraining(Method):
     """A new model on the source and some labelled rows of the target: the one method that is given such labels.
 
     Parameters

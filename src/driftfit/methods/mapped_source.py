@@ -11,6 +11,7 @@ from driftfit.domains import DomainSequence
 from driftfit.methods.adaptation import Adaptation, OnStep
 from driftfit.methods.alignment import dense_matrix, record_of
 from driftfit.methods.assumptions import Assumption
+from driftfit.methods.method import Method
 from driftfit.methods.plans import Transport
 from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner
@@ -19,7 +20,7 @@ __all__ = ["MappedSource"]
 
 
 @dataclass(frozen=True)
-class MappedSource:
+class MappedSource(Method):
     """A new model on the source's labels at the barycentres of the target rows that one plan sends each row to.
 
     Courty et al. 2017. Given windows between source and target are passed over: a chain of plans adds their errors.

@@ -11,9 +11,9 @@ from torch import nn
 
 from driftfit.domains import DomainSequence
 from driftfit.errors import InputError
-from driftfit.methods.adaptation import Adaptation, Method, OnStep
-from driftfit.methods.assumptions import Assumption, assumptions_of
+from driftfit.methods.adaptation import Adaptation, OnStep
 from driftfit.methods.gradual import GradualSelfTraining
+from driftfit.methods.method import Method
 from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner
 from driftfit.models.networks import split
@@ -25,7 +25,7 @@ __all__ = ["PretrainedEncoder"]
 
 
 @dataclass(frozen=True)
-class PretrainedEncoder:
+class PretrainedEncoder(Method):
     """Another method on an encoder that has seen all domains.
 
     A small network is trained on the source and self-trained along the given domains; its
@@ -46,9 +46,11 @@ class PretrainedEncoder:
     pretraining: GradualSelfTraining = field(default_factory=GradualSelfTraining)
 
     @property
-    def assumes(self) -> frozenset[Assumption]:
-        """What the pretraining and the method that follows rely on."""
-        return assumptions_of(self.pretraining) | assumptions_of(self.method)
+    def inner(self) -> tuple[Method, ...]:
+        return self.pretraining, self.method
+
+    def n_steps(self, sequence: DomainSequence) -> int:
+        return self.method.n_steps(sequence)
 
     def adapt(
         self,

@@ -10,10 +10,12 @@ import numpy as np
 from driftfit.domains import DomainSequence
 from driftfit.errors import InputError
 from driftfit.methods.adaptation import Adaptation, OnStep
-from driftfit.methods.alignment import record_of
+from driftfit.methods.alignment import OwnScale, record_of
 from driftfit.methods.assumptions import Assumption
 from driftfit.methods.class_proportions import ByLikelihood, ProportionEstimator
 from driftfit.methods.held_out import held_out
+from driftfit.methods.method import Method
+from driftfit.methods.registry import offer
 from driftfit.methods.rescaled_classifier import RescaledClassifier
 from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner
@@ -23,7 +25,7 @@ __all__ = ["ProportionCorrection"]
 
 
 @dataclass(frozen=True)
-class ProportionCorrection:
+class ProportionCorrection(Method):
     """The source model with its probabilities multiplied by the ratio of new to old class proportions.
 
     Right where the classes look as they did and only their shares moved. The probabilities are calibrated first, on
@@ -65,3 +67,13 @@ class ProportionCorrection:
         student = learner.with_head(replace(head, estimator=model))
         record = record_of(learner, student, sequence, started, on_step)
         return Adaptation(student, (record,), choice=found)
+
+
+offer("proportions", ProportionCorrection(), labels=True, answers=Assumption.PROPORTIONS)
+offer(
+    "own-scale-proportions",
+    OwnScale(then=ProportionCorrection()),
+    about="Each window scaled by itself, then class proportions corrected.",
+    shown="own scale, proportions",
+    labels=True,
+)

@@ -23,6 +23,8 @@ from driftfit.methods.adaptation import Adaptation, OnStep
 from driftfit.methods.alignment import behind, dense_matrix, record_of
 from driftfit.methods.assumptions import Assumption
 from driftfit.methods.feature_maps import measured_columns
+from driftfit.methods.method import Method
+from driftfit.methods.registry import offer
 from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner
 
@@ -150,7 +152,7 @@ def _chunk(rows: NDArray[np.float64], n: int, width: int) -> NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class RecentScale:
+class RecentScale(Method):
     """A new model on the source, every row in units of the rows just before it; new rows are read the same way.
 
     Right where a label depends on how a value compares with those before it, and the level drifts: a price, a sensor.
@@ -179,6 +181,7 @@ class RecentScale:
 
     width: int | None = None
     on_matrices = True
+    needs_order = True
     assumes = frozenset({Assumption.SCALE})
 
     def trained(self, learner: Learner, samples: NDArray[np.float64], codes: NDArray[np.int64]) -> Learner:
@@ -198,6 +201,9 @@ class RecentScale:
         student = self.trained(learner, dense_matrix(source), source.codes(learner.classes))
         record = record_of(learner, student, sequence, started, on_step)
         return Adaptation(student, (record,))
+
+
+offer("recent-scale", RecentScale(), labels=True)
 
 
 def best_width(samples: NDArray[np.float64], codes: NDArray[np.int64]) -> int:

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from driftfit.domains import DomainSequence
 from driftfit.errors import InputError
 from driftfit.methods.adaptation import Adaptation, OnStep
+from driftfit.methods.method import Method
+from driftfit.methods.registry import offer
 from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner
 
@@ -21,7 +23,7 @@ _NEVER = -30.0
 
 
 @dataclass(frozen=True)
-class SourceOnly:
+class SourceOnly(Method):
     """Keeps the model that was fitted on the source."""
 
     def adapt(
@@ -32,6 +34,9 @@ class SourceOnly:
         workspace: Workspace | None = None,
     ) -> Adaptation:
         return Adaptation(learner)
+
+
+offer("source", SourceOnly())
 
 
 @dataclass(frozen=True, eq=False)

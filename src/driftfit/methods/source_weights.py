@@ -16,6 +16,8 @@ from driftfit.errors import InputError
 from driftfit.methods.adaptation import Adaptation, OnStep
 from driftfit.methods.alignment import dense_matrix, record_of
 from driftfit.methods.assumptions import Assumption
+from driftfit.methods.method import Method
+from driftfit.methods.registry import offer
 from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner
 
@@ -23,7 +25,7 @@ __all__ = ["ImportanceWeights", "importance_weights"]
 
 
 @dataclass(frozen=True)
-class ImportanceWeights:
+class ImportanceWeights(Method):
     """A new model on the source, each row weighted by how much likelier the target makes it.
 
     Parameters
@@ -56,6 +58,9 @@ class ImportanceWeights:
         student = learner.fit(source.samples, source.codes(learner.classes), weights)
         record = record_of(learner, student, sequence, started, on_step)
         return Adaptation(student, (record,))
+
+
+offer("importance-weights", ImportanceWeights(), labels=True, answers=Assumption.COVARIATES)
 
 
 def importance_weights(

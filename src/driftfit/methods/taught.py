@@ -13,10 +13,11 @@ from sklearn.preprocessing import StandardScaler
 
 from driftfit.domains import DomainSequence
 from driftfit.errors import InputError
-from driftfit.methods.adaptation import Adaptation, Method, OnStep
+from driftfit.methods.adaptation import Adaptation, OnStep
 from driftfit.methods.alignment import OwnScale, dense_matrix, record_of
-from driftfit.methods.assumptions import Assumption, assumptions_of
+from driftfit.methods.assumptions import Assumption
 from driftfit.methods.carried_labels import trained_on
+from driftfit.methods.method import Method
 from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner, as_learner
 
@@ -24,7 +25,7 @@ __all__ = ["Taught"]
 
 
 @dataclass(frozen=True)
-class Taught:
+class Taught(Method):
     """Another classifier is adapted, labels the target, and the learner is trained anew on these labels and the source.
 
     Where columns move, a flexible model loses first what it had learnt in detail. A linear one keeps more, above all
@@ -58,7 +59,7 @@ class Taught:
     @property
     def assumes(self) -> frozenset[Assumption]:
         """What the adaptation of the teacher relies on."""
-        return assumptions_of(self.method)
+        return self.method.assumes
 
     def adapt(
         self,

@@ -3,10 +3,10 @@
 from driftfit.selection.accuracy import AccuracyEstimate, AccuracyEstimator, PreparedEstimator
 from driftfit.selection.agreement import Agreement
 from driftfit.selection.along import DomainAccuracy, estimate_along
-from driftfit.selection.backtest import ALL_LABELS, Backtest, Forecast, backtest, history_ways
+from driftfit.selection.backtest import Backtest, Forecast, backtest
 from driftfit.selection.by_evidence import IN_USE, ByEvidence, OwnAnswers
 from driftfit.selection.by_history import ByHistory
-from driftfit.selection.candidates import table_methods
+from driftfit.selection.candidates import ALL_LABELS, history_ways, table_methods, ways_from_words
 from driftfit.selection.carried import CarriedAgreement
 from driftfit.selection.carried_or_agreement import CarriedOrAgreement
 from driftfit.selection.checking import check
@@ -119,4 +119,5 @@ __all__ = [
     "standard_candidates",
     "table_methods",
     "unanswered",
+    "ways_from_words",
 ]

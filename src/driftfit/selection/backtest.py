@@ -18,16 +18,16 @@ from scipy.stats import t as student_t
 
 from driftfit.domains import DomainSequence
 from driftfit.errors import InputError, SolverError
-from driftfit.methods import FromHistory, HalfLife, LastWindows, Method, OwnScale
+from driftfit.methods import Method
+from driftfit.methods.registry import as_method
 from driftfit.models import Learner, as_learner
 from driftfit.parallel import Batch, Engine, Serial
+from driftfit.selection.candidates import ALL_LABELS, history_ways
 from driftfit.selection.metric import Metric, default_metric
 from driftfit.selection.outcome import Gain
 
-__all__ = ["ALL_LABELS", "Backtest", "Forecast", "backtest", "history_ways", "lag_to_imitate"]
+__all__ = ["Backtest", "Forecast", "backtest", "lag_to_imitate"]
 
-# The plain thing: a model of all labels that exist.
-ALL_LABELS = "all labels"
 # A way takes the reference's place where its mean gain exceeds this many of its errors. Fixed on half of the tables of
 # `benchmarks/history.py`, by what it loses on them.
 CAUTION = 0.75
@@ -37,18 +37,6 @@ FEWEST_WINDOWS = 2
 _BLOCKS = 10
 # An error has at least so many degrees of freedom: the ways share what windows have in common.
 _LEAST_FREEDOM = 4
-
-
-def history_ways(seed: int = 0) -> dict[str, Method]:
-    """The ways to learn from history that are compared by default, the reference first."""
-    return {
-        ALL_LABELS: FromHistory(seed=seed),
-        "recent labels, half-life 2 windows": FromHistory(HalfLife(2.0), seed=seed),
-        "recent labels, half-life 1 window": FromHistory(HalfLife(1.0), seed=seed),
-        "last window": FromHistory(LastWindows(1), seed=seed),
-        "with time": FromHistory(with_time=True, seed=seed),
-        "own scale, recent labels": FromHistory(HalfLife(1.0), OwnScale(), seed=seed),
-    }
 
 
 class OnForecast(Protocol):
@@ -261,7 +249,7 @@ def backtest(
     classes = sequence.labelled.classes
     if not isinstance(learner, Learner):
         learner = as_learner(_logistic() if learner is None else learner, classes)
-    ways = history_ways(seed) if ways is None else dict(ways)
+    ways = history_ways(seed) if ways is None else {name: as_method(own) for name, own in ways.items()}
     if reference not in ways:
         raise InputError(f"the reference {reference!r} is none of the ways: {', '.join(map(repr, ways))}")
     codes = sequence.labelled.codes(classes)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -15,20 +14,17 @@ from driftfit.methods import (
     Adaptation,
     Assumption,
     GivenProportions,
-    ImportanceWeights,
     Method,
     ModelInUse,
     OnStep,
-    OwnScale,
     ProportionCorrection,
     SourceOnly,
     Workspace,
-    assumptions_of,
 )
 from driftfit.methods.held_out import held_out
 from driftfit.models import Learner
 from driftfit.parallel import Engine
-from driftfit.selection.candidates import MAIN
+from driftfit.selection.candidates import answer_to, table_methods
 from driftfit.selection.chosen import GUARDS, SCORE, SOURCE, Chosen
 from driftfit.selection.committee import Committee
 from driftfit.selection.gain import paired_gain
@@ -64,7 +60,7 @@ class OwnAnswers:
 
 
 @dataclass(frozen=True)
-class ByEvidence:
+class ByEvidence(Method):
     """Keeps the source model, unless something moved and a declared assumption says what to do about it.
 
     Where nothing moved the source model is returned as it is. Otherwise the declared assumptions are tested in turn,
@@ -131,6 +127,7 @@ class ByEvidence:
     show_others: bool = True
     on_candidate: OnCandidate | None = field(default=None, repr=False)
     engine: Engine | None = None
+    word = "auto"
 
     def __post_init__(self) -> None:
         assume = Assumption.of(self.assume)
@@ -142,6 +139,14 @@ class ByEvidence:
     def reference(self) -> str:
         """Name of the model that others are compared with."""
         return SOURCE if self.in_use is None else IN_USE
+
+    def needs_matrices(self, encodes: bool) -> bool:
+        # Behind an encoder columns may hold words, which only the encoder can read.
+        return not encodes
+
+    def n_steps(self, sequence: DomainSequence) -> int:
+        """At most one for each assumption that is followed or shown, and one for the reference."""
+        return len(self.assume or Assumption) + 1
 
     def adapt(
         self,
@@ -180,7 +185,7 @@ class ByEvidence:
     def _kept(self, learner: Learner, masked: DomainSequence, ladder: Ladder, why: str = "") -> Adaptation:
         """The reference, and nothing else."""
         sentence = f"{self.reference} stays: {why}" if why else ladder.why_kept(self.reference)
-        struck = {MAIN.get(name, str(name)): one.sentence for name, one in ladder.tested.items() if one.rejected}
+        struck = {_name(name): one.sentence for name, one in ladder.tested.items() if one.rejected}
         kept = SourceOnly() if self.in_use is None else ModelInUse(self.in_use.target)
         adaptation = kept.adapt(learner, masked)
         if self.on_candidate is not None:
@@ -194,7 +199,7 @@ class ByEvidence:
         self, assumption: Assumption, learner: Learner, masked: DomainSequence, ladder: Ladder, on_step: OnStep | None
     ) -> Adaptation:
         """The method that an assumption calls for, where it is estimated to gain over the reference."""
-        name, method = MAIN[assumption], self._method(assumption)
+        name, method = self._method(assumption)
         found = known_gain(assumption, method, learner, masked.ends(), self.seed, self._answers)
         candidates: dict[str, Method] = {self.reference: self._old(), name: method}
         guards = (ClassShares(found.shares),)
@@ -218,8 +223,8 @@ class ByEvidence:
             f"{assumption} was declared ({assumption.meaning}) and is not refuted: {ladder.tested[assumption].support}"
         )
         if choice.best == self.reference:
-            why = choice.struck.get(MAIN[assumption]) or (
-                f"{MAIN[assumption]} is estimated to gain {found.gain_in_words}, which is not clearly above 0"
+            why = choice.struck.get(_name(assumption)) or (
+                f"{_name(assumption)} is estimated to gain {found.gain_in_words}, which is not clearly above 0"
             )
             return f"{head}; {self.reference} stays: {why}"
         return f"{head}; {choice.best} is estimated to gain {found.gain_in_words}, if that holds"
@@ -231,7 +236,7 @@ class ByEvidence:
         declared = frozenset(self.assume) & _COMPARED & frozenset(ladder.standing)
         all_of_them = standard_candidates(networks=self.networks, max_samples=self.max_samples)
         fitting: dict[str, Candidate | Method] = {
-            name: own for name, own in all_of_them.items() if assumptions_of(own.method) <= declared
+            name: own for name, own in all_of_them.items() if own.method.assumes <= declared
         }
         if self.in_use is not None:
             fitting = {IN_USE: self._old(), **{name: own for name, own in fitting.items() if name != SOURCE}}
@@ -270,17 +275,11 @@ class ByEvidence:
                 self.on_candidate(name, adaptation)
         return tuple(found)
 
-    def _method(self, assumption: Assumption) -> Method:
-        makers: dict[Assumption, Callable[[], Method]] = {
-            Assumption.COVARIATES: ImportanceWeights,
-            Assumption.PROPORTIONS: lambda: (
-                ProportionCorrection(self.given, seed=self.seed)
-                if self.given is not None
-                else ProportionCorrection(seed=self.seed)
-            ),
-            Assumption.SCALE: OwnScale,
-        }
-        return makers[assumption]()
+    def _method(self, assumption: Assumption) -> tuple[str, Method]:
+        """What an assumption calls for, by its name."""
+        if assumption is Assumption.PROPORTIONS and self.given is not None:
+            return _name(assumption), ProportionCorrection(self.given, seed=self.seed)
+        return _name(assumption), table_methods(seed=self.seed)[_name(assumption)]
 
     def _old(self) -> Method:
         return SourceOnly() if self.in_use is None else ModelInUse(self.in_use.target)
@@ -298,3 +297,9 @@ class ByEvidence:
         if gain.high >= 0.0:
             return None
         return f"the model behind it is worse than the one in use on the first window: {gain}; choose another --model"
+
+
+def _name(assumption: Assumption) -> str:
+    """What results call the answer to an assumption."""
+    answer = answer_to(assumption)
+    return str(assumption) if answer is None else answer.shown

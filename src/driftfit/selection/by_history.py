@@ -18,16 +18,15 @@ from driftfit.models.scikit import ScikitLearner
 from driftfit.parallel import Engine
 from driftfit.selection.answers import worth_of
 from driftfit.selection.backtest import (
-    ALL_LABELS,
     FEWEST_WINDOWS,
     Backtest,
     ForecastStore,
     OnForecast,
     backtest,
-    history_ways,
     judged_windows,
 )
 from driftfit.selection.by_evidence import ByEvidence
+from driftfit.selection.candidates import ALL_LABELS, history_ways
 from driftfit.selection.ladder import Ladder, LadderChoice
 from driftfit.selection.metric import Metric
 from driftfit.selection.runs import OnCandidate
@@ -86,8 +85,10 @@ class ByHistory(Method):
     on_candidate: OnCandidate | None = field(default=None, repr=False)
     store: ForecastStore | None = field(default=None, repr=False)
     fitted: bool = False
-    # Labels after the first domain are not hidden from it.
     learns_from_history = True
+
+    def needs_matrices(self, encodes: bool) -> bool:
+        return self.otherwise.needs_matrices(encodes)
 
     def adapt(
         self,

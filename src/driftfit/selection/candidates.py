@@ -1,29 +1,23 @@
-"""The methods that a table may be adapted by, each with what it assumes."""
+"""Methods by name for everything that compares them: on a few labels of today, under an assumption, in backtests."""
 
 from __future__ import annotations
 
-from driftfit.methods import (
-    Assumption,
-    CarriedLabels,
-    CovarianceAlignment,
-    ImportanceWeights,
-    Method,
-    OwnRank,
-    OwnScale,
-    ProportionCorrection,
-    RecentScale,
-    Transport,
-)
+from collections.abc import Iterable
+from typing import Any
 
-__all__ = ["MAIN", "table_methods"]
+from driftfit.errors import InputError
+from driftfit.methods import Assumption, FromHistory, Method, offered
+from driftfit.methods.registry import Offer, seeded
 
-PROPORTIONS, RECENT = "proportions", "recent scale"
-# What is done where an assumption is declared and stands; structure and path compare several methods.
-MAIN: dict[Assumption, str] = {
-    Assumption.COVARIATES: "importance weights",
-    Assumption.PROPORTIONS: PROPORTIONS,
-    Assumption.SCALE: "own scale",
-}
+__all__ = ["ALL_LABELS", "answer_to", "history_ways", "table_methods", "ways_from_words"]
+
+# The plain thing: a model of all labels that exist.
+ALL_LABELS = "all labels"
+
+
+def answer_to(assumption: Assumption) -> Offer | None:
+    """What is done where an assumption is declared and stands; structure and path compare several methods instead."""
+    return next((one for one in offered().values() if one.answers is assumption), None)
 
 
 def table_methods(max_samples: int = 2_000, seed: int = 0, *, in_order: bool = True) -> dict[str, Method]:
@@ -37,14 +31,25 @@ def table_methods(max_samples: int = 2_000, seed: int = 0, *, in_order: bool = T
     in_order : bool
         Whether the rows of a window stand in their order, so that each can be compared with those before it.
     """
-    plans = Transport(max_samples=max_samples, seed=seed, certified=False)
-    ordered: dict[str, Method] = {RECENT: RecentScale()} if in_order else {}
-    return ordered | {
-        "own scale": OwnScale(),
-        "own rank": OwnRank(),
-        "covariance": CovarianceAlignment(),
-        "own scale, proportions": OwnScale(then=ProportionCorrection(seed=seed)),
-        "own scale, carried labels": OwnScale(then=CarriedLabels(transport=plans, direct=True, joint=True)),
-        PROPORTIONS: ProportionCorrection(seed=seed),
-        "importance weights": ImportanceWeights(),
-    }
+    chosen = (one for one in offered().values() if one.labels and (in_order or not one.method.needs_order))
+    return {one.shown: seeded(one.method, seed, max_samples) for one in chosen}
+
+
+def history_ways(seed: int = 0) -> dict[str, Method]:
+    """The ways to learn from history that are compared by default, the reference first."""
+    words = [word for word, one in offered().items() if one.history]
+    return ways_from_words(sorted(words, key=lambda word: offered()[word].shown != ALL_LABELS), seed)
+
+
+def ways_from_words(words: Iterable[str], seed: int = 0) -> dict[str, Method]:
+    """The methods of some words as ways to learn from history; one that does not follows on a model of all labels.
+
+    >>> ways_from_words(["last-window", "proportions"])["proportions"].then
+    ProportionCorrection(estimator=ByLikelihood(tolerance=1e-08, max_iter=1000), n_folds=3, seed=0)
+    """
+    known: dict[str, Any] = offered()
+    strange = [word for word in words if word not in known]
+    if strange:
+        raise InputError(f"there is no method {strange[0]!r}; choose {', '.join(known)}")
+    ways = {known[word].shown: seeded(known[word].method, seed) for word in words}
+    return {name: one if one.learns_from_history else FromHistory(then=one, seed=seed) for name, one in ways.items()}

@@ -31,7 +31,7 @@ _TIE = 1e-9
 
 
 @dataclass(frozen=True)
-class Chosen:
+class Chosen(Method):
     """All candidates, then the best of them by a score without target labels.
 
     Parameters
@@ -86,6 +86,10 @@ class Chosen:
     def named(self) -> dict[Hashable, Candidate]:
         """The candidates by name, in order."""
         return dict(self.candidates)  # type: ignore[arg-type]
+
+    @property
+    def inner(self) -> tuple[Method, ...]:
+        return tuple(candidate.method for candidate in self.named.values())
 
     def adapt(
         self,
@@ -242,7 +246,7 @@ def _checked(candidates: Any) -> dict[str, Candidate]:
     for name, own in candidates.items():
         candidate = own if isinstance(own, Candidate) else Candidate(own)
         if not isinstance(candidate.method, Method):
-            raise InputError(f"candidate {name!r} must be a method such as GOAT(4), got {own!r}")
+            raise InputError(f"candidate {name!r} must be a method such as GOAT(4), a `Method`, got {own!r}")
         found[name] = candidate
     if not any(isinstance(own.method, SourceOnly) for own in found.values()):
         if SOURCE in found:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from driftfit.domains import DomainSequence
 from driftfit.errors import InputError
-from driftfit.methods import GOAT, Adaptation, Coupled, OnStep, Workspace
+from driftfit.methods import GOAT, Adaptation, Coupled, Method, OnStep, Workspace
 from driftfit.models import Learner
 from driftfit.selection.chosen import conclude
 from driftfit.selection.evidence import PlanAgreement
@@ -29,7 +29,7 @@ _MOST_BY_RULE = 8
 
 
 @dataclass(frozen=True)
-class ChosenGOAT:
+class ChosenGOAT(Method):
     """GOAT with the number of generated domains chosen without target labels.
 
     Domains are encoded and plans are made once; each candidate then adapts the learner along
@@ -70,9 +70,23 @@ class ChosenGOAT:
     max_values: int | None = None
     largest_ratio: float | None = None
     on_candidate: OnCandidate | None = None
+    word = "goat"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "candidates", check_candidates(self.candidates))
+
+    @property
+    def inner(self) -> tuple[Method, ...]:
+        return (self.goat,)
+
+    @property
+    def keeps_encoder(self) -> bool:
+        return self.goat.keeps_encoder
+
+    def n_steps(self, sequence: DomainSequence) -> int:
+        """Those of all candidates, where several are tried."""
+        numbers = self.candidates if self.affordable(sequence) else (self._by_rule().n_generated,)
+        return sum(replace(self.goat, n_generated=number).n_steps(sequence) for number in numbers)
 
     def adapt(
         self,

@@ -18,6 +18,7 @@ from driftfit.methods.assumptions import Assumption
 from driftfit.methods.baselines.layers import SCORES, last_hidden_layer
 from driftfit.methods.baselines.loop import PairedTrainer
 from driftfit.methods.baselines.pairs import Baseline
+from driftfit.methods.method import Method
 from driftfit.methods.path import PathStep
 from driftfit.methods.plans import Transport
 from driftfit.methods.pseudo_labels import pseudo_label
@@ -33,7 +34,7 @@ __all__ = ["BaselineMethod"]
 
 
 @dataclass(frozen=True)
-class BaselineMethod:
+class BaselineMethod(Method):
     """Adapts a network, fitted on the source, by one baseline; it goes on from the network's weights.
 
     Attributes
@@ -86,6 +87,9 @@ class BaselineMethod:
             raise InputError("a plan joins two domains: leave with_given or transport out")
         if self.epochs is not None and self.epochs < 1:
             raise InputError(f"epochs must be at least 1, or None for those of the learner, got {self.epochs!r}")
+
+    def n_steps(self, sequence: DomainSequence) -> int:
+        return len(sequence) - 1 if self.sequential else 1
 
     def adapt(
         self,

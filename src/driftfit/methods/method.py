@@ -1,0 +1,83 @@
+"""What a method is: one function, `adapt`, and what the method declares that it assumes and needs."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from driftfit.domains import DomainSequence
+from driftfit.methods.adaptation import Adaptation, OnStep
+from driftfit.methods.assumptions import Assumption
+from driftfit.methods.workspace import Workspace
+from driftfit.models import Learner
+
+__all__ = ["Method"]
+
+
+class Method:
+    """A way to adapt: subclasses are frozen dataclasses with a function `adapt`.
+
+    What a method assumes and needs it declares below, as attributes of its class or as properties; whoever runs it
+    reads that off and asks for no class. `driftfit.methods.registry.offer` gives it a word.
+
+    Examples
+    --------
+    >>> from driftfit.methods import OwnScale, ProportionCorrection
+    >>> method = OwnScale(then=ProportionCorrection())
+    >>> sorted(map(str, method.assumes)), method.needs_matrices(encodes=True), method.learns_from_history
+    (['proportions', 'scale'], True, False)
+    """
+
+    # What records call it, where it is not offered by a word of its own.
+    word: ClassVar[str] = ""
+
+    @property
+    def inner(self) -> tuple[Method, ...]:
+        """Methods inside that run on the same domains."""
+        return ()
+
+    @property
+    def assumes(self) -> frozenset[Assumption]:
+        """What is taken to hold; by default what the methods inside rely on."""
+        return frozenset().union(*(one.assumes for one in self.inner))
+
+    @property
+    def on_matrices(self) -> bool:
+        """Whether rows of different domains are compared column by column: those of data frames become arrays first."""
+        return False
+
+    @property
+    def learns_from_history(self) -> bool:
+        """Whether labels of every domain are learnt from; otherwise all but the source's are hidden from it."""
+        return False
+
+    @property
+    def needs_order(self) -> bool:
+        """Whether the rows of a domain must stand in their order, none left out."""
+        return False
+
+    @property
+    def keeps_encoder(self) -> bool:
+        """Whether the learner's encoder stays as it was fitted, so that features can be shared."""
+        return False
+
+    def needs_matrices(self, encodes: bool) -> bool:
+        """Whether samples of different domains are mixed in the input space, behind an encoder or without one."""
+        return self.on_matrices or any(one.needs_matrices(encodes) for one in self.inner)
+
+    def n_steps(self, sequence: DomainSequence) -> int:
+        """How many steps there will be, for whoever watches; by default one, onto the target."""
+        return 1
+
+    def adapt(
+        self,
+        learner: Learner,
+        sequence: DomainSequence,
+        on_step: OnStep | None = None,
+        workspace: Workspace | None = None,
+    ) -> Adaptation:
+        """Adapt a learner, fitted on the source, to the target; labels but the source's are never looked at.
+
+        ``on_step`` is called after each step with its record and the whole model; a
+        ``workspace`` shares encodings and plans between several runs.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no function adapt")

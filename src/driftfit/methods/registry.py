@@ -1,0 +1,150 @@
+"""Methods that can be asked for by name: each module offers its own, and everything that takes a name looks here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, is_dataclass, replace
+from importlib import import_module
+from typing import Any
+
+from driftfit.errors import InputError
+from driftfit.methods import __path__ as places
+from driftfit.methods.assumptions import Assumption
+from driftfit.methods.method import Method
+from driftfit.methods.plans import Transport
+from driftfit.offers import folders, found
+
+__all__ = ["Offer", "as_method", "named", "offer", "offered", "seeded", "word_of"]
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A method with its name.
+
+    Attributes
+    ----------
+    word : str
+        For the command line, sweeps and estimators.
+    method : Method
+    shown : str
+        What results call it.
+    about : str
+        What it does, in one line.
+    labels : bool
+        Whether it is compared where some rows of today have labels.
+    history : bool
+        Whether backtests over the past compare it by default.
+    answers : Assumption or None
+        The declared assumption that it is the answer to.
+    """
+
+    word: str
+    method: Method
+    shown: str
+    about: str = ""
+    labels: bool = False
+    history: bool = False
+    answers: Assumption | None = None
+
+
+_OFFERS: dict[str, Offer] = {}
+
+
+def _extend() -> None:
+    """Modules of `folders` can be imported from `driftfit.methods`, in processes that are started for work too."""
+    places.extend(folder for folder in folders() if folder not in places)
+
+
+_extend()
+
+
+def offer(
+    word: str,
+    method: Method,
+    *,
+    about: str = "",
+    shown: str = "",
+    labels: bool = False,
+    history: bool = False,
+    answers: Assumption | None = None,
+) -> None:
+    """Give a method a word, in a line of its own in a module of `driftfit.methods`; see `Offer`.
+
+    Parameters
+    ----------
+    word : str
+        As it stands: the command line reads it off the source.
+    method : Method
+    about : str, optional
+        As it stands; by default the first line of the class.
+    shown : str, optional
+        By default the word with spaces.
+    labels, history : bool
+    answers : Assumption, optional
+    """
+    as_method(method)
+    _OFFERS[word] = Offer(word, method, shown or word.replace("-", " "), about, labels, history, answers)
+
+
+def offered() -> dict[str, Offer]:
+    """Every method that has a word, by its word.
+
+    >>> offered()["own-scale"].method
+    OwnScale(then=SourceOnly())
+    """
+    _extend()
+    for module, _ in found().values():
+        import_module(f"driftfit.methods.{module}")
+    return {word: replace(_OFFERS[word], about=about) for word, (_, about) in found().items()}
+
+
+def named(word: str) -> Method:
+    """The method of a word.
+
+    >>> named("direct").freeze_encoder
+    True
+    """
+    known = offered()
+    if word not in known:
+        raise InputError(f"there is no method {word!r}; choose {', '.join(known)}")
+    return known[word].method
+
+
+def as_method(method: Any) -> Method:
+    """A method as it is, or by its word; whatever else is refused."""
+    if isinstance(method, str):
+        return named(method)
+    if not isinstance(method, Method):
+        raise InputError(
+            f"method must be a value such as GOAT() or GradualSelfTraining(), or a word, got {method!r}; a class of "
+            "your own inherits from driftfit.methods.Method"
+        )
+    return method
+
+
+def word_of(method: Method) -> str:
+    """What records call a method: its word, or its class where that is offered in several ways.
+
+    >>> from driftfit.methods import GOAT, FromHistory
+    >>> word_of(GOAT(7)), word_of(FromHistory()), word_of(FromHistory(with_time=True, seed=3))
+    ('goat', 'all-labels', 'FromHistory')
+    """
+    own = [one for one in offered().values() if type(one.method) is type(method)]
+    alike = [one.word for one in own if len(own) == 1 or one.method == method]
+    return method.word or next(iter(alike), type(method).__name__)
+
+
+def seeded(method: Method, seed: int, max_samples: int | None = None) -> Any:
+    """The method with this seed in it and in what is inside; its plans are between at most so many samples.
+
+    >>> seeded(named("own-scale-proportions"), 7).then.seed
+    7
+    """
+    inside: dict[str, Any] = {name: value for name, value in vars(method).items() if is_dataclass(method)}
+    changes = {name: seeded(value, seed, max_samples) for name, value in inside.items() if isinstance(value, Method)}
+    for name, value in inside.items():
+        if isinstance(value, Transport):
+            changes[name] = replace(value, seed=seed, max_samples=max_samples)
+    if "seed" in inside:
+        changes["seed"] = seed
+    own: Any = method
+    return replace(own, **changes) if changes else method
