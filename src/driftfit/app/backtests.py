@@ -18,9 +18,8 @@ from driftfit.app.run_summary import plain
 from driftfit.app.settings import Settings
 from driftfit.errors import InputError
 from driftfit.files import write_bytes
-from driftfit.methods import Method
 from driftfit.parallel import Engine
-from driftfit.selection import Backtest, backtest, history_ways
+from driftfit.selection import Backtest, as_way, backtest, history_ways
 
 __all__ = ["backtest_summary", "backtest_table"]
 
@@ -59,20 +58,13 @@ def backtest_table(
         learner, told = new_learner(prepared, settings)
         ways = history_ways(settings.seed)
         if settings.method is not None:
-            ways[settings.method_word] = _after_history(settings.method)
+            ways[settings.method_word] = as_way(settings.method, settings.seed)
         store = None if folder is None else _Store.of(folder, prepared, learner.estimator, settings)
         found = backtest(
             prepared.history, learner, ways, metric=settings.metric, late=settings.late, seed=settings.seed,
             engine=engine, store=store, on_forecast=lambda done, total: report("backtest", done, total),
         )  # fmt: skip
     return found, list(dict.fromkeys([*told, *prepared.sampled, *messages]))
-
-
-def _after_history(method: Method) -> Method:
-    """A method that adapts a model of all labels, where it does not learn from history by itself."""
-    from driftfit.methods import FromHistory
-
-    return method if getattr(method, "learns_from_history", False) else FromHistory(then=method)
 
 
 def backtest_summary(found: Backtest) -> dict[str, Any]:

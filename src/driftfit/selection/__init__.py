@@ -6,7 +6,7 @@ from driftfit.selection.along import DomainAccuracy, estimate_along
 from driftfit.selection.backtest import Backtest, Forecast, backtest
 from driftfit.selection.by_evidence import IN_USE, ByEvidence, OwnAnswers
 from driftfit.selection.by_history import ByHistory
-from driftfit.selection.candidates import ALL_LABELS, history_ways, table_methods, ways_from_words
+from driftfit.selection.candidates import ALL_LABELS, as_way, history_ways, table_methods, ways_from_words
 from driftfit.selection.carried import CarriedAgreement
 from driftfit.selection.carried_or_agreement import CarriedOrAgreement
 from driftfit.selection.checking import check
@@ -100,6 +100,7 @@ __all__ = [
     "Tested",
     "ThresholdedConfidence",
     "Verdict",
+    "as_way",
     "assess",
     "backtest",
     "check",

@@ -249,9 +249,7 @@ def backtest(
     classes = sequence.labelled.classes
     if not isinstance(learner, Learner):
         learner = as_learner(_logistic() if learner is None else learner, classes)
-    ways = history_ways(seed) if ways is None else {name: as_method(own) for name, own in ways.items()}
-    if reference not in ways:
-        raise InputError(f"the reference {reference!r} is none of the ways: {', '.join(map(repr, ways))}")
+    ways = _checked(history_ways(seed) if ways is None else ways, reference)
     codes = sequence.labelled.codes(classes)
     counted = default_metric(codes, len(classes))[0] if metric is None else metric.for_labels(codes, classes.tolist())
     asked = sequence.late if late is None else late
@@ -263,6 +261,12 @@ def backtest(
     from driftfit.selection.answers import with_thresholds
 
     return with_thresholds(Backtest(counted, reference, lag, asked, classes, found, failed))
+
+
+def _checked(ways: Mapping[str, Method], reference: str) -> dict[str, Method]:
+    if reference not in ways:
+        raise InputError(f"the reference {reference!r} is none of the ways: {', '.join(map(repr, ways))}")
+    return {name: as_method(own) for name, own in ways.items()}
 
 
 def judged_windows(sequence: DomainSequence, late: int) -> list[int]:

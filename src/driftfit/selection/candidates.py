@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
-from driftfit.errors import InputError
 from driftfit.methods import Assumption, FromHistory, Method, offered
-from driftfit.methods.registry import Offer, seeded
+from driftfit.methods.registry import Offer, offer_of, seeded
 
-__all__ = ["ALL_LABELS", "answer_to", "history_ways", "table_methods", "ways_from_words"]
+__all__ = ["ALL_LABELS", "answer_to", "as_way", "history_ways", "table_methods", "ways_from_words"]
 
 # The plain thing: a model of all labels that exist.
 ALL_LABELS = "all labels"
@@ -41,15 +39,15 @@ def history_ways(seed: int = 0) -> dict[str, Method]:
     return ways_from_words(sorted(words, key=lambda word: offered()[word].shown != ALL_LABELS), seed)
 
 
+def as_way(method: Method, seed: int = 0) -> Method:
+    """A method as a way to learn from history; one that does not by itself goes on from a model of all labels."""
+    return method if method.learns_from_history else FromHistory(then=method, seed=seed)
+
+
 def ways_from_words(words: Iterable[str], seed: int = 0) -> dict[str, Method]:
-    """The methods of some words as ways to learn from history; one that does not follows on a model of all labels.
+    """The methods of some words as ways to learn from history, by the names that results call them.
 
     >>> ways_from_words(["last-window", "proportions"])["proportions"].then
     ProportionCorrection(estimator=ByLikelihood(tolerance=1e-08, max_iter=1000), n_folds=3, seed=0)
     """
-    known: dict[str, Any] = offered()
-    strange = [word for word in words if word not in known]
-    if strange:
-        raise InputError(f"there is no method {strange[0]!r}; choose {', '.join(known)}")
-    ways = {known[word].shown: seeded(known[word].method, seed) for word in words}
-    return {name: one if one.learns_from_history else FromHistory(then=one, seed=seed) for name, one in ways.items()}
+    return {found.shown: as_way(seeded(found.method, seed), seed) for found in map(offer_of, words)}
