@@ -1,4 +1,4 @@
-"""Tables of README and docs that come from records: ``python docs/tables.py`` writes them, ``--check`` only compares.
+"""Tables of README and docs that come from records or code: ``python docs/tables.py`` writes, ``--check`` compares.
 
 A page says where a table stands with a comment before it, ``<!-- table: NAME -->``, and one after it, ``<!-- end -->``.
 Below there is a function of that name (``_`` for ``-``) that yields its rows, each a dict of column and text.
@@ -16,6 +16,8 @@ from typing import Any
 
 import pandas as pd
 import results_page
+
+from driftfit.methods import offered
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results"
@@ -461,6 +463,18 @@ def images() -> Rows:
                 "held-out classifier: accuracy": f"{row['classifier_accuracy']:.1f} %",
                 "its confidence": f"{row['classifier_confidence']:.0f} %",
             }
+
+
+def methods() -> Rows:
+    for word, one in offered().items():
+        places = [place for place, used in (("labels of today", one.labels), ("backtests", one.history)) if used]
+        yield {
+            "word": f"`{word}`",
+            "class": f"`{type(one.method).__name__}`",
+            "what it does": one.about,
+            "assumes": ", ".join(sorted(one.method.assumes)) or MISSING,
+            "compared": ", ".join(places) or MISSING,
+        }
 
 
 def pages() -> list[Path]:

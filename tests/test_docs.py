@@ -1,5 +1,6 @@
 """Code and commands of README and the guides run, and the scripts that check the docs find what they are to find."""
 
+import json
 import re
 import shlex
 import subprocess
@@ -11,7 +12,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 README, DOCS = ROOT / "README.md", ROOT / "docs"
-GUIDES = [DOCS / "quickstart.md", *sorted((DOCS / "guide").glob("*.md"))]
+NEW_METHOD = DOCS / "guide" / "new_method.md"
+GUIDES = [DOCS / "quickstart.md", *sorted(set((DOCS / "guide").glob("*.md")) - {NEW_METHOD})]
 
 
 def blocks(page, language):
@@ -68,6 +70,57 @@ def script(monkeypatch):
     yield import_module
     for name in [name for name, module in sys.modules.items() if str(DOCS) in str(getattr(module, "__file__", ""))]:
         del sys.modules[name]
+
+
+@pytest.fixture
+def new_method(tmp_path, monkeypatch):
+    """The file of the guide on disk, and the folder that it stands in."""
+    monkeypatch.chdir(tmp_path)
+    text = NEW_METHOD.read_text(encoding="utf-8")
+    (method, code), (grid,), (shell,) = (blocks(NEW_METHOD, language) for language in ("python", "yaml", "sh"))
+    file, sweep = (re.search(rf"`([\w/]+\.{ending})`", text)[1] for ending in ("py", "yaml"))
+    (tmp_path / file).parent.mkdir()
+    (tmp_path / file).write_text(method)
+    (tmp_path / sweep).write_text(grid)
+    assert len(method.splitlines()) < 80
+    yield code, [line.partition("#")[0].strip() for line in shell.splitlines()]
+    sys.modules.pop(f"driftfit.methods.{Path(file).stem}", None)
+
+
+def test_a_new_method_is_one_file_and_then_everywhere(new_method, script, monkeypatch, capsys, tmp_path):
+    from driftfit.cli import run_command
+    from driftfit.methods import offered
+    from driftfit.selection import history_ways, table_methods
+
+    code, lines = new_method
+    assert "one-look" not in offered()
+    for line in lines:
+        if line.startswith("export "):
+            monkeypatch.setenv(*line.removeprefix("export ").split("="))
+        elif line.endswith("--help"):
+            with pytest.raises(SystemExit):
+                run_command(shlex.split(line)[1:])
+            assert "one-look: self-training on the newest window, once" in " ".join(capsys.readouterr().out.split())
+        elif line.startswith("driftfit "):
+            assert run_command(shlex.split(line)[1:]) == 0, line
+        else:
+            assert line == "python docs/tables.py"
+            page = (DOCS / "methods_list.md").read_text(encoding="utf-8")
+            assert "one-look" not in page
+            made = script("tables").refreshed(page)
+            assert "| `one-look` | `OneLook` | Self-training on the newest window, once. | path | backtests |" in made
+    shown = capsys.readouterr().out
+    assert json.loads((tmp_path / "run" / "result.json").read_text())["config"]["method"] == "one-look"
+    assert len([line for line in shown.splitlines() if line.startswith("one look ")]) == 1
+    assert "| one-look drop=0.0 |" in shown
+    assert "| one-look drop=0.2 |" in shown
+    exec(compile(code, str(NEW_METHOD), "exec"), {"__name__": "guide"})
+    assert len(capsys.readouterr().out.splitlines()) == 2
+    # What counts by itself keeps its place: the new one comes after it, and not where it did not ask to be.
+    assert list(history_ways())[-1] == "one look"
+    assert "one look" not in table_methods()
+    monkeypatch.delenv("DRIFTFIT_METHODS")
+    assert "one-look" not in offered()
 
 
 def test_a_table_that_differs_from_its_record_is_made_anew(script):

@@ -40,10 +40,10 @@ def _found(places: tuple[str, ...]) -> Found:
     for path in (path for place in places for path in sorted(Path(place).glob("*.py"))):
         try:
             text = path.read_text(encoding="utf-8")
-            tree = ast.parse(text) if "\noffer(" in text else ast.Module([], [])
-        except (OSError, ValueError, SyntaxError) as error:
-            raise InputError(f"methods in {str(path)!r} cannot be read: {error}") from None
-        for word, about in _offered(tree):
+            new = _offered(ast.parse(text)) if "\noffer(" in text else []
+        except (OSError, ValueError, IndexError, SyntaxError) as error:
+            raise InputError(f"{str(path)!r} offers no method that can be read: {error}") from None
+        for word, about in new:
             if word in words:
                 raise InputError(f"{str(path)!r} offers {word!r}, which {words[word][0]} offers already; rename one")
             words[word] = path.stem, about

@@ -47,7 +47,7 @@ def as_way(method: Method, seed: int = 0) -> Method:
 def ways_from_words(words: Iterable[str], seed: int = 0) -> dict[str, Method]:
     """The methods of some words as ways to learn from history, by the names that results call them.
 
-    >>> ways_from_words(["last-window", "proportions"])["proportions"].then
-    ProportionCorrection(estimator=ByLikelihood(tolerance=1e-08, max_iter=1000), n_folds=3, seed=0)
+    >>> ways_from_words(["own-rank"])
+    {'own rank': FromHistory(weighing=None, align=None, with_time=False, then=OwnRank(then=SourceOnly()), seed=0)}
     """
     return {found.shown: as_way(seeded(found.method, seed), seed) for found in map(offer_of, words)}
