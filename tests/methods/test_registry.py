@@ -99,8 +99,8 @@ class TestDeclarations:
         }
         assert SourceOnly().assumes == frozenset()
 
-    def test_a_method_without_adapt_says_so(self):
-        with pytest.raises(NotImplementedError, match="Method has no function adapt"):
+    def test_a_method_without_a_body_says_so(self):
+        with pytest.raises(NotImplementedError, match="Method has neither adapt nor one_step"):
             Method().adapt(None, PATH)
 
 

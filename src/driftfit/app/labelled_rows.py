@@ -179,7 +179,7 @@ def _remedies(checked: Checked) -> dict[str, Method]:
 def adapt_with_labels(
     checked: Checked,
     labelled: LabelledRows,
-    on_step: OnStep | None = None,
+    on_step: OnStep = None,
     on_candidate: OnCandidate | None = None,
     engine: Engine | None = None,
 ) -> Adaptation:

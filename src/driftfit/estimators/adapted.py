@@ -101,7 +101,7 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         method: Method | str | None = None,
         gate: Gate | None = None,
         keep_steps: bool = False,
-        on_step: OnStep | None = None,
+        on_step: OnStep = None,
         random_state: Any = None,
         history: str | None = None,
     ) -> None:

@@ -79,7 +79,7 @@ class AutoAdaptedClassifier(AdaptedClassifier):
         max_samples: int | None = 5_000,
         gate: Gate | None = None,
         keep_steps: bool = False,
-        on_step: OnStep | None = None,
+        on_step: OnStep = None,
         random_state: Any = None,
         history: str | None = None,
     ) -> None:

@@ -69,7 +69,7 @@ class GOATClassifier(AdaptedClassifier):
         feature_space: bool = True,
         gate: Gate | None = None,
         keep_steps: bool = False,
-        on_step: OnStep | None = None,
+        on_step: OnStep = None,
         random_state: Any = None,
         history: str | None = None,
     ) -> None:

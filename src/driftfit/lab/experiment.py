@@ -160,7 +160,7 @@ class Experiment:
             self._networks[key] = method.prepare(network, sequence)
         return self._networks[key], method.method
 
-    def adapt(self, cell: Cell, learner: Learner, method: Method, on_step: OnStep | None = None) -> Adaptation:
+    def adapt(self, cell: Cell, learner: Learner, method: Method, on_step: OnStep = None) -> Adaptation:
         """Run the method of a cell on what the cells share."""
         sequence = self.sequence(cell.n_given)
         if not is_network(cell):

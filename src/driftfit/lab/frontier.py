@@ -82,11 +82,7 @@ class _Once(Method):
     known: dict[str, Any]
 
     def adapt(
-        self,
-        learner: Learner,
-        sequence: DomainSequence,
-        on_step: OnStep | None = None,
-        workspace: Workspace | None = None,
+        self, learner: Learner, sequence: DomainSequence, on_step: OnStep = None, workspace: Workspace | None = None
     ) -> Adaptation:
         if self.name not in self.known:
             self.known[self.name] = self.method.adapt(learner, sequence, None, workspace)

@@ -99,8 +99,8 @@ class StepRecord:
         )
 
 
-# Called after each step with its record and the learner it produced.
-OnStep = Callable[[StepRecord, Learner], None]
+# Called after each step with its record and the learner it produced; None where nobody watches.
+OnStep = Callable[[StepRecord, Learner], None] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,4 +145,4 @@ class Adaptation:
 class GradualMethod(Protocol):
     """What can run along any path, such as one with generated domains."""
 
-    def along(self, learner: Learner, path: Path, on_step: OnStep | None = None) -> Adaptation: ...
+    def along(self, learner: Learner, path: Path, on_step: OnStep = None) -> Adaptation: ...

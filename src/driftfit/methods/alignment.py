@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -13,19 +12,17 @@ from sklearn.pipeline import Pipeline
 from driftfit.domains import Domain, DomainSequence
 from driftfit.domains.samples import is_tensor
 from driftfit.errors import InputError
-from driftfit.methods.adaptation import Adaptation, OnStep, StepRecord
+from driftfit.methods.adaptation import Adaptation
 from driftfit.methods.assumptions import Assumption
 from driftfit.methods.feature_maps import AffineMap, RankMap, scale_map
 from driftfit.methods.method import Method
-from driftfit.methods.path import PathStep
-from driftfit.methods.pseudo_labels import pseudo_label
 from driftfit.methods.registry import offer
 from driftfit.methods.source_only import SourceOnly
 from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner
 from driftfit.models.scikit import ScikitLearner
 
-__all__ = ["Alignment", "CovarianceAlignment", "OwnRank", "OwnScale", "behind", "dense_matrix", "record_of"]
+__all__ = ["Alignment", "CovarianceAlignment", "OwnRank", "OwnScale", "behind", "dense_matrix"]
 
 
 @dataclass(frozen=True)
@@ -67,19 +64,10 @@ class Alignment(Method):
             windows.append(domain.with_samples(transformer.transform(window)))
         return DomainSequence(windows), transformer
 
-    def adapt(
-        self,
-        learner: Learner,
-        sequence: DomainSequence,
-        on_step: OnStep | None = None,
-        workspace: Workspace | None = None,
-    ) -> Adaptation:
-        started = time.perf_counter()
+    def one_step(self, learner: Learner, sequence: DomainSequence, workspace: Workspace) -> Adaptation:
         windows, transformer = self.aligned(sequence)
         inner = self.then.adapt(learner, windows, None, workspace)
-        student = behind(transformer, inner.learner)
-        record = record_of(learner, student, sequence, started, on_step)
-        return replace(inner, learner=student, records=(record,))
+        return replace(inner, learner=behind(transformer, inner.learner))
 
 
 @dataclass(frozen=True)
@@ -137,19 +125,6 @@ def dense_matrix(domain: Domain) -> NDArray[np.float64]:
             "give arrays of numbers"
         )
     return np.asarray(matrix, dtype=np.float64)
-
-
-def record_of(
-    learner: Learner, student: Learner, sequence: DomainSequence, started: float, on_step: OnStep | None
-) -> StepRecord:
-    """One step onto the target, told to ``on_step``: what the old model said there, and the share that changed."""
-    target = sequence.target.without_labels()
-    before = pseudo_label(learner, target.samples, 0.0)
-    after = student.logits(target.samples).argmax(axis=1)
-    record = StepRecord.of(1, PathStep(target, 1.0, False, None), before, after, started)
-    if on_step is not None:
-        on_step(record, student)
-    return record
 
 
 def behind(transformer: Any, learner: Learner) -> Learner:

@@ -116,11 +116,7 @@ class CarriedLabels(Method):
             raise InputError("refit=False trains no model: leave joint, mixup and relabelling out, or set refit=True")
 
     def adapt(
-        self,
-        learner: Learner,
-        sequence: DomainSequence,
-        on_step: OnStep | None = None,
-        workspace: Workspace | None = None,
+        self, learner: Learner, sequence: DomainSequence, on_step: OnStep = None, workspace: Workspace | None = None
     ) -> Adaptation:
         started = time.perf_counter()
         given = sequence.masked()
@@ -189,12 +185,10 @@ class CarriedLabels(Method):
 
 offer("carried", CarriedLabels())
 offer(
-    "own-scale-carried",
-    OwnScale(then=CarriedLabels(Transport(certified=False), direct=True, joint=True)),
+    "own-scale-carried", OwnScale(then=CarriedLabels(Transport(certified=False), direct=True, joint=True)),
+    shown="own scale, carried labels", labels=True,
     about="Each window scaled by itself, then a new model of the source and of labels that a plan carries.",
-    shown="own scale, carried labels",
-    labels=True,
-)
+)  # fmt: skip
 
 
 def by_structure(solver: Any) -> bool:

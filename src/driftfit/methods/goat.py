@@ -58,11 +58,7 @@ class GOAT(Method):
         return (len(sequence) - 1) * (self.n_generated + 1)
 
     def adapt(
-        self,
-        learner: Learner,
-        sequence: DomainSequence,
-        on_step: OnStep | None = None,
-        workspace: Workspace | None = None,
+        self, learner: Learner, sequence: DomainSequence, on_step: OnStep = None, workspace: Workspace | None = None
     ) -> Adaptation:
         """Algorithm 1: take a learner, fitted on the source of the sequence, to its target."""
         work = workspace or Workspace()

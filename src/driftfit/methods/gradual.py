@@ -52,11 +52,7 @@ class GradualSelfTraining(Method):
         return (len(sequence) - 1) * self.n_rounds
 
     def adapt(
-        self,
-        learner: Learner,
-        sequence: DomainSequence,
-        on_step: OnStep | None = None,
-        workspace: Workspace | None = None,
+        self, learner: Learner, sequence: DomainSequence, on_step: OnStep = None, workspace: Workspace | None = None
     ) -> Adaptation:
         """Follow the given domains."""
         if not self.freeze_encoder:
@@ -64,7 +60,7 @@ class GradualSelfTraining(Method):
         features = (workspace or Workspace()).encoded(learner, sequence)
         return adapt_head(self, learner, given_path(features, measure_shift=self.measure_shift), on_step)
 
-    def along(self, learner: Learner, path: Path, on_step: OnStep | None = None) -> Adaptation:
+    def along(self, learner: Learner, path: Path, on_step: OnStep = None) -> Adaptation:
         """Follow any path."""
         records: list[StepRecord] = []
         for step in path.steps:
@@ -87,11 +83,7 @@ class DirectSelfTraining(GradualSelfTraining):
         return self.n_rounds
 
     def adapt(
-        self,
-        learner: Learner,
-        sequence: DomainSequence,
-        on_step: OnStep | None = None,
-        workspace: Workspace | None = None,
+        self, learner: Learner, sequence: DomainSequence, on_step: OnStep = None, workspace: Workspace | None = None
     ) -> Adaptation:
         return super().adapt(learner, sequence.ends(), on_step, workspace)
 
@@ -100,7 +92,7 @@ offer("gst", GradualSelfTraining(freeze_encoder=True), about="Self-training alon
 offer("direct", DirectSelfTraining(freeze_encoder=True))
 
 
-def adapt_head(method: GradualMethod, learner: Learner, path: Path, on_step: OnStep | None = None) -> Adaptation:
+def adapt_head(method: GradualMethod, learner: Learner, path: Path, on_step: OnStep = None) -> Adaptation:
     """Run a method on the learner's head along a path of features; whoever watches sees the whole model."""
 
     def report(record: StepRecord, head: Learner) -> None:

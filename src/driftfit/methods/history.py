@@ -139,11 +139,7 @@ class FromHistory(Method):
         return self.weighing is not None or self.with_time
 
     def adapt(
-        self,
-        learner: Learner,
-        sequence: DomainSequence,
-        on_step: OnStep | None = None,
-        workspace: Workspace | None = None,
+        self, learner: Learner, sequence: DomainSequence, on_step: OnStep = None, workspace: Workspace | None = None
     ) -> Adaptation:
         if len(np.unique(sequence.labelled_windows)) < 2 and isinstance(self.weighing, HalfLife | LastWindows):
             raise InputError("a single window has labels: none is more recent than another")
@@ -202,28 +198,19 @@ class FromHistory(Method):
 
 offer("all-labels", FromHistory(), history=True)
 offer(
-    "recent-2",
-    FromHistory(HalfLife(2.0)),
+    "recent-2", FromHistory(HalfLife(2.0)), shown="recent labels, half-life 2 windows", history=True,
     about="A new model of all labels; a row counts half for every two windows of age.",
-    shown="recent labels, half-life 2 windows",
-    history=True,
-)
+)  # fmt: skip
 offer(
-    "recent",
-    FromHistory(HalfLife(1.0)),
+    "recent", FromHistory(HalfLife(1.0)), shown="recent labels, half-life 1 window", history=True,
     about="A new model of all labels; a row counts half for every window of age.",
-    shown="recent labels, half-life 1 window",
-    history=True,
-)
+)  # fmt: skip
 offer("last-window", FromHistory(LastWindows(1)), about="A new model of the newest labelled window.", history=True)
 offer("with-time", FromHistory(with_time=True), about="A new model of all labels that knows the window.", history=True)
 offer(
-    "own-scale-recent",
-    FromHistory(HalfLife(1.0), OwnScale()),
+    "own-scale-recent", FromHistory(HalfLife(1.0), OwnScale()), shown="own scale, recent labels", history=True,
     about="Each window scaled by itself, then a new model in which recent labels count more.",
-    shown="own scale, recent labels",
-    history=True,
-)
+)  # fmt: skip
 
 
 class WindowNumber(TransformerMixin, BaseEstimator):  # type: ignore[misc]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,8 +9,8 @@ from numpy.typing import NDArray
 
 from driftfit.domains import DomainSequence
 from driftfit.errors import InputError
-from driftfit.methods.adaptation import Adaptation, OnStep
-from driftfit.methods.alignment import dense_matrix, record_of
+from driftfit.methods.adaptation import Adaptation
+from driftfit.methods.alignment import dense_matrix
 from driftfit.methods.method import Method
 from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner
@@ -63,17 +62,9 @@ class LabelledTraining(Method):
         if self.share is not None and not 0.0 < self.share < 1.0:
             raise InputError(f"share must lie between 0 and 1, got {self.share!r}")
 
-    def adapt(
-        self,
-        learner: Learner,
-        sequence: DomainSequence,
-        on_step: OnStep | None = None,
-        workspace: Workspace | None = None,
-    ) -> Adaptation:
-        started = time.perf_counter()
+    def one_step(self, learner: Learner, sequence: DomainSequence, workspace: Workspace) -> Adaptation:
         student = self._trained(learner, sequence, np.arange(len(self.codes)))
-        record = record_of(learner, student, sequence, started, on_step)
-        return Adaptation(student, (record,))
+        return Adaptation(student)
 
     def held_out_codes(self, learner: Learner, sequence: DomainSequence) -> NDArray[np.int64]:
         """What models that were not trained on a labelled row say about it: how well the labels teach."""

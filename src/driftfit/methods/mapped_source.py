@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from driftfit.domains import DomainSequence
-from driftfit.methods.adaptation import Adaptation, OnStep
-from driftfit.methods.alignment import dense_matrix, record_of
+from driftfit.methods.adaptation import Adaptation
+from driftfit.methods.alignment import dense_matrix
 from driftfit.methods.assumptions import Assumption
 from driftfit.methods.method import Method
 from driftfit.methods.plans import Transport
@@ -34,15 +33,8 @@ class MappedSource(Method):
     on_matrices = True
     assumes = frozenset({Assumption.PATH})
 
-    def adapt(
-        self,
-        learner: Learner,
-        sequence: DomainSequence,
-        on_step: OnStep | None = None,
-        workspace: Workspace | None = None,
-    ) -> Adaptation:
-        started = time.perf_counter()
-        coupled = (workspace or Workspace()).coupled(sequence.masked().ends(), self.transport)
+    def one_step(self, learner: Learner, sequence: DomainSequence, workspace: Workspace) -> Adaptation:
+        coupled = workspace.coupled(sequence.masked().ends(), self.transport)
         plan, (source, target) = coupled.plans[0], (coupled.samples.source, coupled.samples.target)
         rows = dense_matrix(target)
         mass = np.asarray(np.bincount(plan.rows, plan.mass, minlength=len(source)), dtype=np.float64)
@@ -52,5 +44,4 @@ class MappedSource(Method):
         codes = source.codes(learner.classes)[kept]
         weights = mass[kept] if learner.takes_weights and source.uneven_weights is not None else None
         student = learner.fit(images[kept] / mass[kept, None], codes, weights)
-        record = record_of(learner, student, sequence, started, on_step)
-        return Adaptation(student, (record,), (plan,))
+        return Adaptation(student, plans=(plan,))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from time import perf_counter
 from typing import ClassVar
 
 from driftfit.domains import DomainSequence
-from driftfit.methods.adaptation import Adaptation, OnStep
+from driftfit.methods.adaptation import Adaptation, OnStep, StepRecord
 from driftfit.methods.assumptions import Assumption
+from driftfit.methods.path import PathStep
+from driftfit.methods.pseudo_labels import pseudo_label
 from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner
 
@@ -14,7 +18,7 @@ __all__ = ["Method"]
 
 
 class Method:
-    """A way to adapt: subclasses are frozen dataclasses with a function `adapt`.
+    """A way to adapt: subclasses are frozen dataclasses with a function `one_step` or `adapt`.
 
     What a method assumes and needs it declares below, as attributes of its class or as properties; whoever runs it
     reads that off and asks for no class. `driftfit.methods.registry.offer` gives it a word.
@@ -69,15 +73,24 @@ class Method:
         return 1
 
     def adapt(
-        self,
-        learner: Learner,
-        sequence: DomainSequence,
-        on_step: OnStep | None = None,
-        workspace: Workspace | None = None,
+        self, learner: Learner, sequence: DomainSequence, on_step: OnStep = None, workspace: Workspace | None = None
     ) -> Adaptation:
         """Adapt a learner, fitted on the source, to the target; labels but the source's are never looked at.
 
-        ``on_step`` is called after each step with its record and the whole model; a
-        ``workspace`` shares encodings and plans between several runs.
+        ``on_step`` is called after each step with its record and the whole model; a ``workspace`` shares encodings and
+        plans between several runs. By default that is `one_step`, told as what the old model said of the target and
+        the share of it that changed.
         """
-        raise NotImplementedError(f"{type(self).__name__} has no function adapt")
+        started = perf_counter()
+        done = self.one_step(learner, sequence, workspace or Workspace())
+        target = sequence.target.without_labels()
+        before = pseudo_label(learner, target.samples, 0.0)
+        after = done.learner.logits(target.samples).argmax(axis=1)
+        record = StepRecord.of(1, PathStep(target, 1.0, False, None), before, after, started)
+        if on_step is not None:
+            on_step(record, done.learner)
+        return replace(done, records=(record,))
+
+    def one_step(self, learner: Learner, sequence: DomainSequence, workspace: Workspace) -> Adaptation:
+        """The whole of a method that goes to the target at once."""
+        raise NotImplementedError(f"{type(self).__name__} has neither adapt nor one_step")

@@ -53,11 +53,7 @@ class PretrainedEncoder(Method):
         return self.method.n_steps(sequence)
 
     def adapt(
-        self,
-        learner: Learner,
-        sequence: DomainSequence,
-        on_step: OnStep | None = None,
-        workspace: Workspace | None = None,
+        self, learner: Learner, sequence: DomainSequence, on_step: OnStep = None, workspace: Workspace | None = None
     ) -> Adaptation:
         return self.method.adapt(self.prepare(learner, sequence), sequence, on_step, workspace)
 

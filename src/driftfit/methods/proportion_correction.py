@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from driftfit.domains import DomainSequence
 from driftfit.errors import InputError
-from driftfit.methods.adaptation import Adaptation, OnStep
-from driftfit.methods.alignment import OwnScale, record_of
+from driftfit.methods.adaptation import Adaptation
+from driftfit.methods.alignment import OwnScale
 from driftfit.methods.assumptions import Assumption
 from driftfit.methods.class_proportions import ByLikelihood, ProportionEstimator
 from driftfit.methods.held_out import held_out
@@ -45,14 +44,7 @@ class ProportionCorrection(Method):
     seed: int = 0
     assumes = frozenset({Assumption.PROPORTIONS})
 
-    def adapt(
-        self,
-        learner: Learner,
-        sequence: DomainSequence,
-        on_step: OnStep | None = None,
-        workspace: Workspace | None = None,
-    ) -> Adaptation:
-        started = time.perf_counter()
+    def one_step(self, learner: Learner, sequence: DomainSequence, workspace: Workspace) -> Adaptation:
         if not isinstance(learner, ScikitLearner):
             raise InputError(
                 f"{type(learner.estimator).__name__} is no scikit-learn classifier; proportions can be corrected "
@@ -65,15 +57,11 @@ class ProportionCorrection(Method):
         offsets = np.asarray(calibration.offsets) + found.log_ratio
         model = RescaledClassifier.of(head.estimator, calibration.scale, offsets)
         student = learner.with_head(replace(head, estimator=model))
-        record = record_of(learner, student, sequence, started, on_step)
-        return Adaptation(student, (record,), choice=found)
+        return Adaptation(student, choice=found)
 
 
 offer("proportions", ProportionCorrection(), labels=True, answers=Assumption.PROPORTIONS)
 offer(
-    "own-scale-proportions",
-    OwnScale(then=ProportionCorrection()),
+    "own-scale-proportions", OwnScale(then=ProportionCorrection()), shown="own scale, proportions", labels=True,
     about="Each window scaled by itself, then class proportions corrected.",
-    shown="own scale, proportions",
-    labels=True,
-)
+)  # fmt: skip

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -19,8 +18,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from driftfit.domains import DomainSequence
 from driftfit.errors import InputError
-from driftfit.methods.adaptation import Adaptation, OnStep
-from driftfit.methods.alignment import behind, dense_matrix, record_of
+from driftfit.methods.adaptation import Adaptation
+from driftfit.methods.alignment import behind, dense_matrix
 from driftfit.methods.assumptions import Assumption
 from driftfit.methods.feature_maps import measured_columns
 from driftfit.methods.method import Method
@@ -189,18 +188,10 @@ class RecentScale(Method):
         recent = RecentMap(best_width(samples, codes) if self.width is None else self.width).fit(samples)
         return behind(recent, learner.fit(recent.transform(samples), codes))
 
-    def adapt(
-        self,
-        learner: Learner,
-        sequence: DomainSequence,
-        on_step: OnStep | None = None,
-        workspace: Workspace | None = None,
-    ) -> Adaptation:
-        started = time.perf_counter()
+    def one_step(self, learner: Learner, sequence: DomainSequence, workspace: Workspace) -> Adaptation:
         source = sequence.source
         student = self.trained(learner, dense_matrix(source), source.codes(learner.classes))
-        record = record_of(learner, student, sequence, started, on_step)
-        return Adaptation(student, (record,))
+        return Adaptation(student)
 
 
 offer("recent-scale", RecentScale(), labels=True)

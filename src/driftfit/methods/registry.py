@@ -57,32 +57,12 @@ def _extend() -> None:
 _extend()
 
 
-def offer(
-    word: str,
-    method: Method,
-    *,
-    about: str = "",
-    shown: str = "",
-    labels: bool = False,
-    history: bool = False,
-    answers: Assumption | None = None,
-) -> None:
-    """Give a method a word, in a line of its own in a module of `driftfit.methods`; see `Offer`.
+def offer(word: str, method: Method, **told: Any) -> None:
+    """Give a method a word, in a line of its own in a module of `driftfit.methods`; the rest is as for `Offer`.
 
-    Parameters
-    ----------
-    word : str
-        As it stands: the command line reads it off the source.
-    method : Method
-    about : str, optional
-        As it stands; by default the first line of the class.
-    shown : str, optional
-        By default the word with spaces.
-    labels, history : bool
-    answers : Assumption, optional
+    The command line reads word and ``about`` off the source: they stand there as they are.
     """
-    as_method(method)
-    _OFFERS[word] = Offer(word, method, shown or word.replace("-", " "), about, labels, history, answers)
+    _OFFERS[word] = Offer(word, as_method(method), **{"shown": word.replace("-", " "), **told})
 
 
 def offered() -> dict[str, Offer]:

@@ -27,11 +27,7 @@ class SourceOnly(Method):
     """Keeps the model that was fitted on the source."""
 
     def adapt(
-        self,
-        learner: Learner,
-        sequence: DomainSequence,
-        on_step: OnStep | None = None,
-        workspace: Workspace | None = None,
+        self, learner: Learner, sequence: DomainSequence, on_step: OnStep = None, workspace: Workspace | None = None
     ) -> Adaptation:
         return Adaptation(learner)
 
@@ -63,11 +59,7 @@ class ModelInUse(SourceOnly):
     answers: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     def adapt(
-        self,
-        learner: Learner,
-        sequence: DomainSequence,
-        on_step: OnStep | None = None,
-        workspace: Workspace | None = None,
+        self, learner: Learner, sequence: DomainSequence, on_step: OnStep = None, workspace: Workspace | None = None
     ) -> Adaptation:
         if len(self.answers) != len(sequence.target):
             raise InputError(f"the target has {len(sequence.target)} rows, got {len(self.answers)} answers for them")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,8 +12,8 @@ from sklearn.preprocessing import StandardScaler
 
 from driftfit.domains import DomainSequence
 from driftfit.errors import InputError
-from driftfit.methods.adaptation import Adaptation, OnStep
-from driftfit.methods.alignment import dense_matrix, record_of
+from driftfit.methods.adaptation import Adaptation
+from driftfit.methods.alignment import dense_matrix
 from driftfit.methods.assumptions import Assumption
 from driftfit.methods.method import Method
 from driftfit.methods.registry import offer
@@ -38,14 +37,7 @@ class ImportanceWeights(Method):
     on_matrices = True
     assumes = frozenset({Assumption.COVARIATES})
 
-    def adapt(
-        self,
-        learner: Learner,
-        sequence: DomainSequence,
-        on_step: OnStep | None = None,
-        workspace: Workspace | None = None,
-    ) -> Adaptation:
-        started = time.perf_counter()
+    def one_step(self, learner: Learner, sequence: DomainSequence, workspace: Workspace) -> Adaptation:
         source = sequence.source
         if not learner.takes_weights:
             raise InputError(
@@ -56,8 +48,7 @@ class ImportanceWeights(Method):
         if source.weights is not None:
             weights = weights * source.weights
         student = learner.fit(source.samples, source.codes(learner.classes), weights)
-        record = record_of(learner, student, sequence, started, on_step)
-        return Adaptation(student, (record,))
+        return Adaptation(student)
 
 
 offer("importance-weights", ImportanceWeights(), labels=True, answers=Assumption.COVARIATES)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,8 +12,8 @@ from sklearn.preprocessing import StandardScaler
 
 from driftfit.domains import DomainSequence
 from driftfit.errors import InputError
-from driftfit.methods.adaptation import Adaptation, OnStep
-from driftfit.methods.alignment import OwnScale, dense_matrix, record_of
+from driftfit.methods.adaptation import Adaptation
+from driftfit.methods.alignment import OwnScale, dense_matrix
 from driftfit.methods.assumptions import Assumption
 from driftfit.methods.carried_labels import trained_on
 from driftfit.methods.method import Method
@@ -61,14 +60,7 @@ class Taught(Method):
         """What the adaptation of the teacher relies on."""
         return self.method.assumes
 
-    def adapt(
-        self,
-        learner: Learner,
-        sequence: DomainSequence,
-        on_step: OnStep | None = None,
-        workspace: Workspace | None = None,
-    ) -> Adaptation:
-        started = time.perf_counter()
+    def one_step(self, learner: Learner, sequence: DomainSequence, workspace: Workspace) -> Adaptation:
         given = sequence.masked()
         windows = given.each(lambda domain: domain.with_samples(dense_matrix(domain)))
         source, target = windows.source, windows.target
@@ -79,8 +71,7 @@ class Taught(Method):
         if len(np.unique(codes)) < 2:
             raise InputError("the teacher sees a single class in the target: there is nothing to learn from it")
         student = trained_on(learner, given.target, codes, source=given.source, mixup=self.mixup)
-        record = record_of(learner, student, sequence, started, on_step)
-        return Adaptation(student, (record,))
+        return Adaptation(student)
 
 
 def _linear() -> Any:

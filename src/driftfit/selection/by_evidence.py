@@ -149,11 +149,7 @@ class ByEvidence(Method):
         return len(self.assume or Assumption) + 1
 
     def adapt(
-        self,
-        learner: Learner,
-        sequence: DomainSequence,
-        on_step: OnStep | None = None,
-        workspace: Workspace | None = None,
+        self, learner: Learner, sequence: DomainSequence, on_step: OnStep = None, workspace: Workspace | None = None
     ) -> Adaptation:
         masked = sequence.masked()
         work = workspace or Workspace()
@@ -196,7 +192,7 @@ class ByEvidence(Method):
         return replace(adaptation, choice=choice)
 
     def _followed(
-        self, assumption: Assumption, learner: Learner, masked: DomainSequence, ladder: Ladder, on_step: OnStep | None
+        self, assumption: Assumption, learner: Learner, masked: DomainSequence, ladder: Ladder, on_step: OnStep
     ) -> Adaptation:
         """The method that an assumption calls for, where it is estimated to gain over the reference."""
         name, method = self._method(assumption)
@@ -230,7 +226,7 @@ class ByEvidence(Method):
         return f"{head}; {choice.best} is estimated to gain {found.gain_in_words}, if that holds"
 
     def _compared(
-        self, learner: Learner, masked: DomainSequence, ladder: Ladder, on_step: OnStep | None, work: Workspace
+        self, learner: Learner, masked: DomainSequence, ladder: Ladder, on_step: OnStep, work: Workspace
     ) -> Adaptation:
         """Methods along the path or by structure, by the information that labels have about those next door."""
         declared = frozenset(self.assume) & _COMPARED & frozenset(ladder.standing)

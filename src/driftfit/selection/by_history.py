@@ -91,11 +91,7 @@ class ByHistory(Method):
         return self.otherwise.needs_matrices(encodes)
 
     def adapt(
-        self,
-        learner: Learner,
-        sequence: DomainSequence,
-        on_step: OnStep | None = None,
-        workspace: Workspace | None = None,
+        self, learner: Learner, sequence: DomainSequence, on_step: OnStep = None, workspace: Workspace | None = None
     ) -> Adaptation:
         """Adapt a learner, fitted on all labels of the sequence or not fitted at all."""
         sequence = sequence.target_apart()
@@ -133,7 +129,7 @@ class ByHistory(Method):
         learner: Learner,
         sequence: DomainSequence,
         measured: Backtest | None,
-        on_step: OnStep | None,
+        on_step: OnStep,
         workspace: Workspace | None,
     ) -> Adaptation:
         path = sequence.from_last_labelled()

@@ -92,11 +92,7 @@ class Chosen(Method):
         return tuple(candidate.method for candidate in self.named.values())
 
     def adapt(
-        self,
-        learner: Learner,
-        sequence: DomainSequence,
-        on_step: OnStep | None = None,
-        workspace: Workspace | None = None,
+        self, learner: Learner, sequence: DomainSequence, on_step: OnStep = None, workspace: Workspace | None = None
     ) -> Adaptation:
         """Adapt with the best candidate; ``on_step`` sees the steps of that one, once it is chosen."""
         candidates = self.named

@@ -89,11 +89,7 @@ class ChosenGOAT(Method):
         return sum(replace(self.goat, n_generated=number).n_steps(sequence) for number in numbers)
 
     def adapt(
-        self,
-        learner: Learner,
-        sequence: DomainSequence,
-        on_step: OnStep | None = None,
-        workspace: Workspace | None = None,
+        self, learner: Learner, sequence: DomainSequence, on_step: OnStep = None, workspace: Workspace | None = None
     ) -> Adaptation:
         """Adapt with the best candidate; ``on_step`` sees the steps of that one, once it is chosen."""
         work = workspace or Workspace()

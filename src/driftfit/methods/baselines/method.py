@@ -92,11 +92,7 @@ class BaselineMethod(Method):
         return len(sequence) - 1 if self.sequential else 1
 
     def adapt(
-        self,
-        learner: Learner,
-        sequence: DomainSequence,
-        on_step: OnStep | None = None,
-        workspace: Workspace | None = None,
+        self, learner: Learner, sequence: DomainSequence, on_step: OnStep = None, workspace: Workspace | None = None
     ) -> Adaptation:
         """Train on the domains; the given learner stays as it is."""
         name = type(self.baseline).__name__
