@@ -20,7 +20,7 @@ from driftfit.selection import (
     Metric,
     PairedGain,
 )
-from driftfit.selection.candidates import MAIN
+from driftfit.selection.candidates import answer_to
 from driftfit.selection.diagnosis import Drift
 
 if TYPE_CHECKING:
@@ -502,7 +502,8 @@ def _alternatives(ladder: Ladder, choice: LadderChoice) -> list[Compared]:
     rows = []
     for name in ladder.declared if ladder.moved.rejected else ():
         one = ladder.tested.get(name)
-        gain = choice.gains.get(MAIN.get(name, "")) if choice.in_points else None
+        offer = answer_to(name)
+        gain = choice.gains.get(offer.shown) if choice.in_points and offer is not None else None
         shown = "" if gain is None else _signed(gain, True)
         note = "does not fit the rows" if one is not None and one.rejected else ""
         if name is ladder.used:

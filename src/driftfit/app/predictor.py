@@ -103,8 +103,8 @@ class Predictor:
 
         The columns are ``row``, those of ``ids``, ``prediction, predicted_probability, imputed_columns``, ``set`` where
         sets were asked for, and ``probability CLASS`` for each class; ``imputed_columns`` counts the columns of a row
-        that were missing or unreadable and were filled in. Where a column cannot be read in most rows, nothing is predicted; where it cannot
-        in some, a warning counts them.
+        that were missing or unreadable and were filled in. Where a column cannot be read in most rows, nothing is
+        predicted; where it cannot in some, a warning counts them.
 
         ``rows`` are ascending. ``training`` says that the model was trained on them: gaps were filled there as well,
         and are no surprise.
