@@ -10,6 +10,7 @@ import numpy as np
 from driftfit.app.settings import Keep
 from driftfit.methods import Assumption
 from driftfit.selection import (
+    ALL_LABELS,
     AccuracyEstimate,
     Advice,
     Alternative,
@@ -174,7 +175,7 @@ def _moved(checked: Checked) -> str:
     names = list(dict.fromkeys(feature.name for feature in found.moved))
     n_all = len(dict.fromkeys(feature.name for feature in found.features))
     if not names:
-        return f"{_since(checked)} the rows moved, but no column by itself."
+        return f"{_since(checked)} the rows moved; of no single column can that be told from chance."
     which = f": {_short(names[0])}" if len(names) == 1 else f", {_short(names[0])} most"
     return f"{_since(checked)} {_count(len(names))} of {n_all} columns moved{which}."
 
@@ -249,7 +250,10 @@ def _done(result: Result) -> str:
             "speak against it."
         )
     if ladder is None and found is not None and choice.best != choice.reference:
-        way, best = _WAYS.get(choice.best, f"learns in the way {choice.best!r}"), choice.best
+        best = choice.best
+        base, moved, _ = best.partition(", another threshold")
+        way = _WAYS.get(base, "learns from all labels" if base == ALL_LABELS else f"learns in the way {base!r}")
+        way += " and names the second class from another probability than one half" if moved else ""
         return (
             f"The model {way}: in {_windows(found, best)} that {_gained(found.metric, found.gains[choice.best].value)}."
         )
@@ -296,13 +300,20 @@ def _by_labels(result: Result, choice: LadderChoice) -> str:
     """What labels of today decided."""
     counted = f"on {choice.measured[-1].method} of today"
     if choice.best == choice.reference:
+        if choice.best in _WAYS:
+            return f"The model {_WAYS[choice.best]}, as past windows chose: {counted} nothing else was clearly better."
         return _stays(result.checked, f"{counted} nothing else was clearly better")
     gain, name = choice.gains[choice.best], str(choice.best)
     who = (
         "The new model learns from these labels too" if name.startswith("trained with") else f"{_capital(name)} is used"
     )
     points = f"{100 * gain.value:.0f} points more ({100 * gain.low:.0f} to {100 * gain.high:.0f})"
-    return f"{who}: {counted} it was right on {points} than {_reference_word(result.checked)}."
+    than = (
+        f"what past windows chose ({choice.reference})"
+        if choice.reference in _WAYS
+        else _reference_word(result.checked)
+    )
+    return f"{who}: {counted} it was right on {points} than {than}."
 
 
 def _reference_word(checked: Checked) -> str:
@@ -455,7 +466,7 @@ def _compared(result: Result) -> tuple[tuple[str, str, str, str], tuple[Compared
         rows += _ways(found, None if taken_up else choice.best if choice.best in found.ways else found.reference)
     elif choice.measured:
         heads = ("compared", "labelled rows", "gain in points", "today's answers")
-        old = _reference_word(result.checked)[4:]
+        old = choice.reference if choice.reference in _WAYS else _reference_word(result.checked)[4:]
         rows += [_candidate(choice, name, share, old) for name, share in choice.scores.items()]
     elif ladder is not None:
         heads = ("compared", "", "gain in points", "today's answers")

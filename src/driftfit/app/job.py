@@ -32,6 +32,7 @@ from driftfit.methods import (
 from driftfit.models import Learner
 from driftfit.parallel import Engine
 from driftfit.selection import (
+    ALL_LABELS,
     IN_USE,
     AccuracyEstimate,
     Backtest,
@@ -47,6 +48,7 @@ from driftfit.selection import (
     table_methods,
 )
 from driftfit.selection.answers import worth_of
+from driftfit.selection.chosen import SOURCE
 from driftfit.selection.overlap import rows_to_label
 
 __all__ = ["Result", "adapt_checked", "adapt_frame", "adapt_table"]
@@ -261,7 +263,8 @@ def _decision(checked: Checked, adaptation: Adaptation, choice: Choice, students
 
 def _by_evidence(decision: Decision, choice: LadderChoice) -> Decision:
     """The decision that a choice stands for, with the accuracies that rest on the same evidence."""
-    ladder, kept = choice.ladder, choice.best == choice.reference
+    # What labels of today are compared with may itself be a way that past windows chose.
+    ladder, kept = choice.ladder, choice.best in (SOURCE, IN_USE, ALL_LABELS)
     before: AccuracyEstimate | None = decision.before
     after: AccuracyEstimate | None = None
     if choice.backtest is not None and (kept or ladder is None):

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from driftfit.app.labels import Labels, has_labels, read_labels, stream_labels
 from driftfit.app.read import Table
-from driftfit.app.settings import History, Settings
-from driftfit.app.windows import Window
+from driftfit.app.settings import Column, History, Settings
+from driftfit.app.windows import Window, comparable, window_names
 from driftfit.errors import InputError
 
 __all__ = ["KnownRows", "known_rows"]
@@ -75,17 +75,32 @@ def known_rows(table: Table, settings: Settings, windows: list[Window]) -> Known
     unlabelled = (place == last) & ~usable
     partly = bool(unlabelled.sum() >= _FEWEST)
     rest = windows[last + 1 :]
-    path = [_window(f"{windows[labelled[0]].name} to {windows[last].name}", np.sort(labels.rows), windows, table)]
+    # A window is named by its first and its last value, or by a single one.
+    ends = windows[labelled[0]].name.split("..")[0], _last_value(table, settings, labels, windows[last])
+    path = [_window(f"{ends[0]} to {ends[1]}", np.sort(labels.rows), windows, table)]
     if partly:
         path.append(_window(f"{windows[last].name}, no label", np.flatnonzero(unlabelled), windows, table))
     everything = not partly and not rest
     path += [windows[last]] if everything else rest
     asked = None if everything else np.flatnonzero((place >= 0) & (~usable | (place > last)))
-    said.append(_told(labels, windows[last].name, len(path) - 1, everything))
+    said.append(_told(labels, ends[1], len(path) - 1, everything))
     hidden = int(counts[until + 1 :].sum())
     if hidden:
         said.append(f"{hidden} labels after {windows[until].name!r} were not looked at")
     return KnownRows(path, labels, place[labels.rows], tuple(window.name for window in windows), asked, said)
+
+
+def _last_value(table: Table, settings: Settings, labels: Labels, window: Window) -> str:
+    """Until when there are labels: the largest order of a labelled row, or the end of the last labelled window."""
+    end = window.name.split("..")[-1]
+    if not isinstance(settings.order, Column) or window.coded is not None or settings.order_words:
+        return end
+    own = table.columns([settings.order.name])[settings.order.name].iloc[labels.rows]
+    values = comparable(own.dropna(), "the order column")
+    try:
+        return window_names([(values.max(), values.max())])[0]
+    except (TypeError, InputError):
+        return end
 
 
 def _told(labels: Labels, last: str, n_without: int, everything: bool) -> str:

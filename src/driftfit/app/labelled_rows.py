@@ -17,10 +17,25 @@ from driftfit.app.own_model import label_codes
 from driftfit.app.read import open_table
 from driftfit.errors import InputError
 from driftfit.methods import Adaptation, Method, ModelInUse, OnStep, SourceOnly
+from driftfit.methods.history import OnHistory
 from driftfit.methods.labelled_training import LabelledTraining
 from driftfit.parallel import Engine
-from driftfit.selection import IN_USE, AccuracyEstimate, Choice, Chosen, Judgement, LadderChoice, Runs, table_methods
+from driftfit.selection import (
+    ALL_LABELS,
+    IN_USE,
+    AccuracyEstimate,
+    Choice,
+    Chosen,
+    Judgement,
+    LadderChoice,
+    Runs,
+    backtest,
+    history_ways,
+    table_methods,
+)
 from driftfit.selection.accuracy import spread
+from driftfit.selection.answers import worth_of
+from driftfit.selection.backtest import FEWEST_WINDOWS, judged_windows
 from driftfit.selection.chosen import SOURCE
 from driftfit.selection.runs import OnCandidate
 from driftfit.selection.weighted import effective_size
@@ -189,13 +204,18 @@ def adapt_with_labels(
     if checked.in_use is not None:
         candidates[IN_USE] = ModelInUse(checked.in_use.target)
     candidates |= {SOURCE: SourceOnly(), **_remedies(checked)}
+    reference = None
+    if checked.prepared.history is not None and checked.in_use is None:
+        # What the past chose is what the labels have to beat.
+        reference, ways = _of_history(checked, engine)
+        candidates |= ways
     if known.any():
         samples, codes, seed = labelled.samples[known], labelled.codes[known], checked.settings.seed
         candidates["trained with the labels"] = LabelledTraining(samples, codes, seed=seed)
         if checked.source.takes_weights:
             for word, share in _SHARES.items():
                 candidates[f"trained with the labels, {word}"] = LabelledTraining(samples, codes, share, seed=seed)
-    chosen = Chosen(candidates, labelled, guards=(), on_candidate=on_candidate, engine=engine)
+    chosen = Chosen(candidates, labelled, guards=(), reference=reference, on_candidate=on_candidate, engine=engine)
     adaptation = chosen.adapt(checked.source, checked.prepared.training, on_step)
     choice: Choice = adaptation.choice
     found = tuple(measured(choice, name, labelled) for name in (choice.reference, choice.best))
@@ -212,6 +232,23 @@ def adapt_with_labels(
         sentence += f"; none is clearly better, {choice.runner_up} comes next"
     told = LadderChoice.of(choice, measured=found, sentence=sentence)
     return replace(adaptation, choice=told)
+
+
+def _of_history(checked: Checked, engine: Engine | None) -> tuple[str, dict[str, Method]]:
+    """The way to learn that backtests choose, and all others, as candidates."""
+    history, settings = checked.prepared.history, checked.settings
+    ways = history_ways(settings.seed)
+    reference = SOURCE
+    if history is not None and len(judged_windows(history, 0)) >= FEWEST_WINDOWS:
+        found = backtest(
+            history, checked.source, ways, metric=settings.metric, late=settings.late, seed=settings.seed, engine=engine
+        )
+        best = worth_of(found, found.best)[0]
+        reference = SOURCE if best == ALL_LABELS else best
+    others: dict[str, Method] = {
+        name: OnHistory(way, history) for name, way in ways.items() if history and name != ALL_LABELS
+    }
+    return reference, others
 
 
 def measured(choice: Choice, name: Any, labelled: LabelledRows) -> AccuracyEstimate:

@@ -23,7 +23,7 @@ from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner
 from driftfit.seeds import derive_seed
 
-__all__ = ["FromHistory", "HalfLife", "LastWindows", "LikeToday", "WindowNumber"]
+__all__ = ["FromHistory", "HalfLife", "LastWindows", "LikeToday", "OnHistory", "WindowNumber"]
 
 
 @runtime_checkable
@@ -211,6 +211,30 @@ offer(
     "own-scale-recent", FromHistory(HalfLife(1.0), OwnScale()), shown="own scale, recent labels", history=True,
     about="Each window scaled by itself, then a new model in which recent labels count more.",
 )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class OnHistory(Method):
+    """A way to learn, on windows with labels that whoever asks for an adaptation does not have.
+
+    Parameters
+    ----------
+    way : Method
+    history : DomainSequence
+        What it learns from, whatever sequence it is given.
+    """
+
+    way: Method
+    history: DomainSequence
+
+    def adapt(
+        self,
+        learner: Learner,
+        sequence: DomainSequence,
+        on_step: OnStep | None = None,
+        workspace: Workspace | None = None,
+    ) -> Adaptation:
+        return self.way.adapt(learner, self.history, on_step)
 
 
 class WindowNumber(TransformerMixin, BaseEstimator):  # type: ignore[misc]

@@ -50,6 +50,8 @@ class Chosen(Method):
         candidate's own model is taken.
     run_all : bool
         Run candidates that a guard struck out beforehand as well, to show what they are worth; they are not chosen.
+    reference : str, optional
+        The candidate that the others are compared with; the source model by default.
     on_candidate : callable, optional
         Called with the name and the adaptation of each candidate, in their order, as soon as it is done.
     engine : Engine, optional
@@ -73,6 +75,7 @@ class Chosen(Method):
     cautious: bool = True
     committee: Committee | None = None
     run_all: bool = False
+    reference: str | None = None
     on_candidate: OnCandidate | None = None
     engine: Engine | None = None
 
@@ -96,7 +99,8 @@ class Chosen(Method):
     ) -> Adaptation:
         """Adapt with the best candidate; ``on_step`` sees the steps of that one, once it is chosen."""
         candidates = self.named
-        reference = next(name for name, own in candidates.items() if isinstance(own.method, SourceOnly))
+        sources = (name for name, own in candidates.items() if isinstance(own.method, SourceOnly))
+        reference = next(sources) if self.reference is None else self.reference
         given = sequence.masked()
         runs = Runs(learner, given, given.target, candidates, reference, workspace=workspace or Workspace())
         known = [guard.beforehand(runs) for guard in self.guards]
