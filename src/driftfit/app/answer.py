@@ -513,8 +513,7 @@ def _alternatives(ladder: Ladder, choice: LadderChoice) -> list[Compared]:
     rows = []
     for name in ladder.declared if ladder.moved.rejected else ():
         one = ladder.tested.get(name)
-        offer = answer_to(name)
-        gain = choice.gains.get(offer.shown) if choice.in_points and offer is not None else None
+        gain = choice.gains.get(answer_to(name)) if choice.in_points else None
         shown = "" if gain is None else _signed(gain, True)
         note = "does not fit the rows" if one is not None and one.rejected else ""
         if name is ladder.used:

@@ -108,11 +108,6 @@ class Domain:
         checked = _as_samples(samples, self._who, False)
         return self._made(checked, self.labels, self.weights, self.name, False, self.groups)
 
-    def with_weights(self, weights: Any) -> Self:
-        """The same rows with other weights."""
-        checked = None if weights is None else check_weights(weights, len(self), f"weights of {self._who}")
-        return self._made(self.samples, self.labels, checked, self.name, self.allow_missing, self.groups)
-
     def take(self, rows: Any) -> Self:
         """Some rows, in the given order, with their labels, weights and groups."""
         rows = np.asarray(rows)

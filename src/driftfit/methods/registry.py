@@ -13,7 +13,7 @@ from driftfit.methods.method import Method
 from driftfit.methods.plans import Transport
 from driftfit.offers import folders, found
 
-__all__ = ["Offer", "as_method", "named", "offer", "offer_of", "offered", "seeded", "word_of"]
+__all__ = ["Offer", "as_method", "named", "offer", "offered", "seeded", "word_of"]
 
 
 @dataclass(frozen=True)
@@ -77,21 +77,16 @@ def offered() -> dict[str, Offer]:
     return {word: replace(_OFFERS[word], about=about) for word, (_, about) in found().items()}
 
 
-def offer_of(word: str) -> Offer:
-    """What is offered by a word."""
-    known = offered()
-    if word not in known:
-        raise InputError(f"there is no method {word!r}; choose {', '.join(known)}")
-    return known[word]
-
-
 def named(word: str) -> Method:
     """The method of a word.
 
     >>> named("direct").freeze_encoder
     True
     """
-    return offer_of(word).method
+    known = offered()
+    if word not in known:
+        raise InputError(f"there is no method {word!r}; choose {', '.join(known)}")
+    return known[word].method
 
 
 def as_method(method: Any) -> Method:

@@ -181,7 +181,7 @@ class ByEvidence(Method):
     def _kept(self, learner: Learner, masked: DomainSequence, ladder: Ladder, why: str = "") -> Adaptation:
         """The reference, and nothing else."""
         sentence = f"{self.reference} stays: {why}" if why else ladder.why_kept(self.reference)
-        struck = {_name(name): one.sentence for name, one in ladder.tested.items() if one.rejected}
+        struck = {answer_to(name): one.sentence for name, one in ladder.tested.items() if one.rejected}
         kept = SourceOnly() if self.in_use is None else ModelInUse(self.in_use.target)
         adaptation = kept.adapt(learner, masked)
         if self.on_candidate is not None:
@@ -219,8 +219,8 @@ class ByEvidence(Method):
             f"{assumption} was declared ({assumption.meaning}) and is not refuted: {ladder.tested[assumption].support}"
         )
         if choice.best == self.reference:
-            why = choice.struck.get(_name(assumption)) or (
-                f"{_name(assumption)} is estimated to gain {found.gain_in_words}, which is not clearly above 0"
+            why = choice.struck.get(answer_to(assumption)) or (
+                f"{answer_to(assumption)} is estimated to gain {found.gain_in_words}, which is not clearly above 0"
             )
             return f"{head}; {self.reference} stays: {why}"
         return f"{head}; {choice.best} is estimated to gain {found.gain_in_words}, if that holds"
@@ -274,8 +274,8 @@ class ByEvidence(Method):
     def _method(self, assumption: Assumption) -> tuple[str, Method]:
         """What an assumption calls for, by its name."""
         if assumption is Assumption.PROPORTIONS and self.given is not None:
-            return _name(assumption), ProportionCorrection(self.given, seed=self.seed)
-        return _name(assumption), table_methods(seed=self.seed)[_name(assumption)]
+            return answer_to(assumption), ProportionCorrection(self.given, seed=self.seed)
+        return answer_to(assumption), table_methods(seed=self.seed)[answer_to(assumption)]
 
     def _old(self) -> Method:
         return SourceOnly() if self.in_use is None else ModelInUse(self.in_use.target)
@@ -293,9 +293,3 @@ class ByEvidence(Method):
         if gain.high >= 0.0:
             return None
         return f"the model behind it is worse than the one in use on the first window: {gain}; choose another --model"
-
-
-def _name(assumption: Assumption) -> str:
-    """What results call the answer to an assumption."""
-    answer = answer_to(assumption)
-    return str(assumption) if answer is None else answer.shown

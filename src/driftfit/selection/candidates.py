@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from driftfit.methods import Assumption, FromHistory, Method, offered
-from driftfit.methods.registry import Offer, offer_of, seeded
+from driftfit.methods import Assumption, FromHistory, Method, named, offered
+from driftfit.methods.registry import seeded
 
 __all__ = ["ALL_LABELS", "answer_to", "as_way", "history_ways", "table_methods", "ways_from_words"]
 
@@ -13,9 +13,13 @@ __all__ = ["ALL_LABELS", "answer_to", "as_way", "history_ways", "table_methods",
 ALL_LABELS = "all labels"
 
 
-def answer_to(assumption: Assumption) -> Offer | None:
-    """What is done where an assumption is declared and stands; structure and path compare several methods instead."""
-    return next((one for one in offered().values() if one.answers is assumption), None)
+def answer_to(assumption: Assumption) -> str:
+    """Name of what is done where an assumption is declared and stands; its own where several methods are compared.
+
+    >>> answer_to(Assumption.COVARIATES), answer_to(Assumption.PATH)
+    ('importance weights', 'path')
+    """
+    return next((one.shown for one in offered().values() if one.answers is assumption), str(assumption))
 
 
 def table_methods(max_samples: int = 2_000, seed: int = 0, *, in_order: bool = True) -> dict[str, Method]:
@@ -50,4 +54,5 @@ def ways_from_words(words: Iterable[str], seed: int = 0) -> dict[str, Method]:
     >>> ways_from_words(["own-rank"])
     {'own rank': FromHistory(weighing=None, align=None, with_time=False, then=OwnRank(then=SourceOnly()), seed=0)}
     """
-    return {found.shown: as_way(seeded(found.method, seed), seed) for found in map(offer_of, words)}
+    methods = {word: named(word) for word in words}
+    return {offered()[word].shown: as_way(seeded(method, seed), seed) for word, method in methods.items()}
