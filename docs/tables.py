@@ -57,6 +57,22 @@ def copied(name: str, number: int) -> str:
     return re.findall(r"(?:^\|.*\n)+", (RESULTS / name).read_text(encoding="utf-8"), re.MULTILINE)[number].strip("\n")
 
 
+def history() -> Rows:
+    rows = rows_of("history.json")
+    names = {"tuning": "tables that constants were fixed on", "held-out": "tables that they were not fixed on"}
+    for _, own in rows[(rows.late == 0) & (rows.tables != "all")].sort_values("tables", kind="stable").iterrows():
+        yield {
+            "tables": names[own.tables],
+            "model": str(own.model),
+            "gain over all labels": f"{own.gain:+.1f}",
+            "best": f"{own.best:+.1f}",
+            "over the first window's model": f"{own['over the first window']:+.1f}",
+            "more than 1 lost": f"{100 * own['lost > 1']:.0f} %",
+            "more than 3 lost": f"{100 * own['lost > 3']:.0f} %",
+            "intervals": f"{100 * own['intervals that hold']:.0f} %",
+        }
+
+
 def ranking() -> Rows:
     for data, own in rows_of("ranking.json").groupby("data", sort=False):
         mean = own.mean(numeric_only=True)

@@ -78,7 +78,7 @@ def test_a_row_of_the_source_without_a_label_is_left_out(method):
         (GOATClassifier(n_generated=1.5), "n_generated"),
         (GOATClassifier(transport="sinkhorn"), "Sinkhorn"),
         (GOATClassifier(method="self-training"), "GradualSelfTraining"),
-        (GradualSelfTrainingClassifier(method="goat"), "GOAT"),
+        (GradualSelfTrainingClassifier(method="goaty"), "goat"),
         (GOATClassifier(transport=Transport(solver="sinkhorn")), "Sinkhorn"),
         (GOATClassifier(transport=Transport(cost="euclidean")), "PowerMetric"),
     ],

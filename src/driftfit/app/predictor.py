@@ -88,8 +88,8 @@ class Predictor:
         gaps.refuse()
         for sentence in gaps.sentences(all_gaps=False):
             warnings.warn(sentence, AdaptationWarning, stacklevel=2)
-        labels, probabilities = self._answer(conformed)
-        return labels, self._sure(labels, probabilities)
+        codes, probabilities = self._answer(conformed)
+        return self.classes[codes], _of_named(codes, probabilities)
 
     def predict_table(
         self,
@@ -161,29 +161,25 @@ class Predictor:
             conformed, found = self._read(frame)
             filled = found.filled.pop()
             joined = conformed if before is None else pd.concat([before, conformed], ignore_index=True)
-            labels, probabilities = (answers[-len(conformed) :] for answers in self._answer(joined))
+            codes, probabilities = self._answer(joined)
+            codes, probabilities = codes[-len(conformed) :], probabilities[-len(conformed) :]
             before = joined.tail(self.n_compared - 1) if self.n_compared > 1 else None
-            yield self._frame(numbers, frame, labels, probabilities, filled), found
+            yield self._frame(numbers, frame, codes, probabilities, filled), found
 
     def _frame(
         self,
         numbers: NDArray[np.int64],
         frame: pd.DataFrame,
-        labels: Any,
+        codes: NDArray[np.int64],
         probabilities: NDArray[np.float64],
         filled: NDArray[np.int64],
     ) -> pd.DataFrame:
         """Predictions as they are written, with what is carried along from the rows."""
         shares = {f"probability {name}": probabilities[:, place] for place, name in enumerate(self.classes)}
         carried = {name: _of_one_type(frame[name].reset_index(drop=True)) for name in self.ids}
-        said = {"prediction": labels, "predicted_probability": self._sure(labels, probabilities)}
+        said = {"prediction": self.classes[codes], "predicted_probability": _of_named(codes, probabilities)}
         sets = {} if self.sets is None else {"set": self.sets.words(probabilities, self.classes.tolist())}
         return pd.DataFrame({"row": numbers, **carried, **said, "imputed_columns": filled, **sets, **shares})
-
-    def _sure(self, labels: Any, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The probability of the class that is named, which need not be the likeliest one."""
-        codes = pd.Index(self.classes).get_indexer(pd.Index(labels))
-        return np.where(codes >= 0, probabilities[np.arange(len(codes)), codes], np.nan)
 
     def _check_ids(self, table: Table) -> None:
         """Raise where a column to carry along is not there, or has the name of one that is written."""
@@ -216,20 +212,20 @@ class Predictor:
         words = own.words(table, rows, self.columns, label="")
         classes = np.asarray(self.model.classes_)
         codes = label_codes(words, classes.tolist(), self.boolean)
-        said: Any = words
-        if (codes >= 0).all():
-            said = self._labels(classes, codes)
         carried = pd.DataFrame()
         if self.ids:
             carried = pd.concat([frame for _, frame in table.batches(rows, list(self.ids))], ignore_index=True)
         unknown = np.full((len(rows), len(classes)), np.nan)
-        return self._frame(rows, carried, said, unknown, np.zeros(len(rows), int))
+        found = self._frame(rows, carried, np.maximum(codes, 0), unknown, np.zeros(len(rows), int))
+        # A class that is not known here is written as the model in use calls it.
+        return found if (codes >= 0).all() else found.assign(prediction=words)
 
     def _read(self, frame: pd.DataFrame) -> tuple[pd.DataFrame, Gaps]:
         conformed = conform(frame, self.plans)
         return conformed, find_gaps(frame, conformed, self.plans, self.preprocessing)
 
-    def _answer(self, conformed: pd.DataFrame) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    def _answer(self, conformed: pd.DataFrame) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The number of the class that is named for each row, and the probabilities of all."""
         features = as_matrix(self.preprocessing, conformed)
         classes = np.asarray(self.model.classes_)
         if hasattr(self.model, "predict_proba"):
@@ -240,7 +236,7 @@ class Predictor:
         # A model may name another class than the likeliest one: by costs, or by a threshold.
         decide = getattr(getattr(self.model, "steps", [("", self.model)])[-1][1], "decide", None)
         said = probabilities.argmax(axis=1) if decide is None else decide(probabilities)
-        return self._labels(classes, said), probabilities
+        return np.asarray(said), probabilities
 
     def _labels(self, classes: NDArray[Any], codes: NDArray[np.int64]) -> NDArray[Any]:
         known = np.array([is_true(name) for name in classes]) if self.boolean else classes
@@ -350,6 +346,11 @@ class Gaps:
                 for column, count in self.unknown.items()
             ]
         return said
+
+
+def _of_named(codes: NDArray[np.int64], probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The probability of the class that is named, which need not be the likeliest one."""
+    return np.asarray(probabilities[np.arange(len(codes)), codes])
 
 
 def _of_one_type(values: pd.Series) -> pd.Series:
