@@ -59,7 +59,7 @@ def copied(name: str, number: int) -> str:
 
 def history() -> Rows:
     rows = rows_of("history.json")
-    names = {"tuning": "tables that constants were fixed on", "held-out": "tables that they were not fixed on"}
+    names = {"tuning": "16 on which constants were fixed", "held-out": "16 that were held back"}
     for _, own in rows[(rows.late == 0) & (rows.tables != "all")].sort_values("tables", kind="stable").iterrows():
         yield {
             "tables": names[own.tables],
@@ -71,6 +71,10 @@ def history() -> Rows:
             "more than 3 lost": f"{100 * own['lost > 3']:.0f} %",
             "intervals": f"{100 * own['intervals that hold']:.0f} %",
         }
+
+
+def history_short() -> Rows:
+    yield from (row for row in history() if row.pop("model") == "all models")
 
 
 def ranking() -> Rows:
