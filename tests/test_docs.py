@@ -1,5 +1,7 @@
 """Code and commands of README and the guides run, and the scripts that check the docs find what they are to find."""
 
+import ast
+import inspect
 import json
 import re
 import shlex
@@ -123,6 +125,16 @@ def test_a_new_method_is_one_file_and_then_everywhere(new_method, script, monkey
     assert "one look" not in table_methods()
     monkeypatch.delenv("DRIFTFIT_METHODS")
     assert "one-look" not in offered()
+
+
+def test_there_are_few_public_names_and_each_says_what_it_is():
+    (packages,) = re.findall(r"PACKAGES = (\(.*?\n\))", (DOCS / "conf.py").read_text(encoding="utf-8"), re.DOTALL)
+    public = {}
+    for package in ast.literal_eval(packages):
+        module = import_module(package)
+        public |= {getattr(module, name): name for name in module.__all__ if name != "__version__"}
+    assert 80 < len(public) <= 100
+    assert all(map(inspect.getdoc, public))
 
 
 def test_a_table_that_differs_from_its_record_is_made_anew(script):

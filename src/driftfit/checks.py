@@ -10,15 +10,6 @@ from numpy.typing import NDArray
 
 from driftfit.errors import InputError
 
-__all__ = [
-    "check_fraction",
-    "check_points",
-    "check_position",
-    "check_same_features",
-    "check_weights",
-    "without_mask",
-]
-
 # Squares of larger values leave the range of float64 once they are summed.
 LARGEST_VALUE = 1e150
 

@@ -6,8 +6,6 @@
 
 from __future__ import annotations
 
-__all__ = ["AdaptationWarning", "InputError", "SolverError", "one_line"]
-
 
 class InputError(ValueError):
     """What was handed in cannot be used; the message names the value and the remedy."""

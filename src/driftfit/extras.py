@@ -7,8 +7,6 @@ from importlib.util import find_spec
 
 from driftfit.errors import InputError
 
-__all__ = ["MissingExtra", "has", "need"]
-
 # Packages that are imported under another name than they are installed under.
 _INSTALLED_AS = {"PIL": "Pillow", "yaml": "PyYAML"}
 

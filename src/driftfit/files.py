@@ -25,18 +25,6 @@ from typing import IO, Any
 
 from driftfit.errors import InputError
 
-__all__ = [
-    "DISK",
-    "Disk",
-    "atomic_file",
-    "cannot_write",
-    "new_folder",
-    "recover",
-    "write_bytes",
-    "write_json",
-    "write_text",
-]
-
 _LOG = logging.getLogger("driftfit")
 
 # On Windows nothing is locked, so nothing counts as left behind.

@@ -13,8 +13,6 @@ from pathlib import Path
 
 from driftfit.errors import InputError
 
-__all__ = ["Found", "folders", "found"]
-
 # From a word to its module and to what the method does, in one line.
 Found = dict[str, tuple[str, str]]
 

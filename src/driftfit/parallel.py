@@ -25,25 +25,13 @@ from driftfit.parallel_tasks import (
     Lost,
     Outcome,
     Shared,
-    Workload,
     attempt,
     dispatch,
     prepared,
     unsendable,
 )
 
-__all__ = [
-    "ENGINES",
-    "Batch",
-    "Engine",
-    "Failure",
-    "Outcome",
-    "Processes",
-    "Ray",
-    "Serial",
-    "Workload",
-    "engine_from_word",
-]
+__all__ = ["Processes", "Ray", "Serial"]
 
 ENGINES = ("serial", "processes", "ray")
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")

@@ -35,8 +35,6 @@ from driftfit.parallel_tasks import (
     unsendable,
 )
 
-__all__ = ["Ray"]
-
 _MIB = 2**20
 
 

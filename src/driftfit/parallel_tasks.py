@@ -15,24 +15,6 @@ from typing import Any, Protocol, runtime_checkable
 
 from driftfit.errors import InputError, SolverError, one_line
 
-__all__ = [
-    "MOST_ATTEMPTS",
-    "MOST_WAITS",
-    "POLL_SECONDS",
-    "Batch",
-    "Crew",
-    "Engine",
-    "Failure",
-    "Lost",
-    "Outcome",
-    "Shared",
-    "Workload",
-    "attempt",
-    "dispatch",
-    "prepared",
-    "unsendable",
-]
-
 _LOG = logging.getLogger("driftfit")
 # How often somebody who waits looks again.
 POLL_SECONDS = 0.5

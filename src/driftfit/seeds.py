@@ -7,8 +7,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["as_seed", "derive_seed"]
-
 _SEED_SPACE = 2**32
 
 

@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     from driftfit.app.checked import Checked
     from driftfit.app.job import Result
 
-__all__ = ["Answer", "Compared", "answer_ahead", "answer_of"]
-
 _NUMBERS = (
     "none", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
 )  # fmt: skip

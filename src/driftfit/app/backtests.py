@@ -21,8 +21,6 @@ from driftfit.files import write_bytes
 from driftfit.parallel import Engine
 from driftfit.selection import Backtest, as_way, backtest, history_ways
 
-__all__ = ["backtest_summary", "backtest_table"]
-
 
 def backtest_table(
     table: Table,

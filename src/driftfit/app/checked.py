@@ -33,8 +33,6 @@ from driftfit.selection.gains import UNDECLARED, accuracy_before
 from driftfit.selection.overlap import overlapping
 from driftfit.selection.weighted import effective_size, mean
 
-__all__ = ["Checked", "Progress", "check_frame", "check_table", "new_learner", "of_one_kind", "recorded"]
-
 # Called with the name of a stage, how much of it is done and how much there is.
 Progress = Callable[[str, int, int], None]
 

@@ -17,8 +17,6 @@ from driftfit.app.windows import TRUTH, as_dates, exact_number
 from driftfit.domains.words import unclear_numbers
 from driftfit.errors import InputError
 
-__all__ = ["ColumnPlan", "Kind", "conform", "feature_owners", "make_preprocessing", "missing_in", "plan_columns"]
-
 # Text with more distinct values than this keeps only the most frequent ones.
 MOST_CATEGORIES = 20
 # Beyond this the squares in a variance overflow.

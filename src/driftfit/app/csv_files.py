@@ -30,8 +30,6 @@ from driftfit.domains.words import GROUPED, MONTH_YEAR
 from driftfit.errors import InputError
 from driftfit.files import cannot_write
 
-__all__ = ["MOST_HELD", "open_csv", "read_csv", "without_formulas"]
-
 # Text that is unpacked to more than this and to so many times its size is no table: gzip packs at most 1,032 times.
 _MOST_UNPACKED = 256 * 2**20
 _MOST_TIMES = 200

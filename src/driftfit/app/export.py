@@ -19,8 +19,6 @@ from driftfit.errors import InputError
 from driftfit.extras import need
 from driftfit.files import write_text
 
-__all__ = ["check_mlflow", "log_run", "onnx_inputs", "served_model", "to_onnx", "to_skops"]
-
 
 def to_skops(predictor: Predictor) -> bytes:
     """Preprocessing and classifier as one scikit-learn pipeline, in skops format.

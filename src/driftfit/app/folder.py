@@ -22,27 +22,6 @@ from driftfit.app.report.card import model_card
 from driftfit.errors import InputError, one_line
 from driftfit.files import atomic_file, cannot_write, new_folder, recover, write_bytes, write_json, write_text
 
-__all__ = [
-    "CARD",
-    "REPORT",
-    "RESULT",
-    "Page",
-    "StoredRun",
-    "check_predictions_path",
-    "check_target",
-    "check_unchanged",
-    "is_whole",
-    "load_run",
-    "open_run",
-    "page_of",
-    "put_file",
-    "read_result",
-    "rebuild_pages",
-    "save_run",
-    "write_manifest",
-    "write_predictions",
-]
-
 # Builds the report page from the contents of one or more result.json.
 Page = Callable[[list[dict[str, Any]]], str]
 

@@ -16,8 +16,6 @@ from driftfit.app.read import FileInfo, FrameTable, first_line, hash_file
 from driftfit.errors import InputError
 from driftfit.extras import need
 
-__all__ = ["ImageTable", "open_images"]
-
 # Longer sides are reduced to this: distances between larger images cost more and say no more.
 _LONGEST_SIDE = 32
 # A file of a few kilobytes may unpack to gigabytes.

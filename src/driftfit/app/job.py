@@ -51,8 +51,6 @@ from driftfit.selection.answers import worth_of
 from driftfit.selection.chosen import SOURCE
 from driftfit.selection.overlap import rows_to_label
 
-__all__ = ["Result", "adapt_checked", "adapt_frame", "adapt_table"]
-
 
 @dataclass(frozen=True, eq=False)
 class Result:

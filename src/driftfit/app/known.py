@@ -14,8 +14,6 @@ from driftfit.app.settings import Column, History, Settings
 from driftfit.app.windows import Window, comparable, window_names
 from driftfit.errors import InputError
 
-__all__ = ["KnownRows", "known_rows"]
-
 # So many rows of the newest labelled window without a label are today's; fewer are gaps.
 _FEWEST = 10
 

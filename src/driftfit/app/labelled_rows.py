@@ -40,15 +40,6 @@ from driftfit.selection.chosen import SOURCE
 from driftfit.selection.runs import OnCandidate
 from driftfit.selection.weighted import effective_size
 
-__all__ = [
-    "LabelledRows",
-    "adapt_with_labels",
-    "measured",
-    "read_labelled",
-    "rows_to_ask",
-    "wanted_rows",
-]
-
 ROW, WEIGHT = "row", "weight"
 # Part of the budget that goes to rows on which all candidates agree: they say nothing about which is best, but without
 # them no accuracy is known.

@@ -17,8 +17,6 @@ from driftfit.domains.labels import plain_labels
 from driftfit.domains.order import value_name
 from driftfit.errors import InputError
 
-__all__ = ["Labels", "has_labels", "is_true", "read_labels", "stream_labels"]
-
 # A class with fewer rows in the source can be neither learned nor checked.
 _FEWEST = 3
 _MOST_NUMBERS = 20

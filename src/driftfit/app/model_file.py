@@ -25,8 +25,6 @@ from driftfit.files import write_bytes, write_json
 from driftfit.models import as_learner
 from driftfit.selection import PredictionSets
 
-__all__ = ["FORMAT", "load_predictor", "read_json", "save_predictor"]
-
 FORMAT = 1
 _COLUMNS, _PIPELINE, _NETWORK, _OWN = "columns.json", "model.skops", "network", "own_model"
 

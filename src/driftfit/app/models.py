@@ -21,17 +21,6 @@ from driftfit.models import as_learner
 from driftfit.models.scikit import seed_open
 from driftfit.selection import ChosenGOAT
 
-__all__ = [
-    "BestModel",
-    "MLPEncoder",
-    "encoder_from_word",
-    "is_network",
-    "make_model",
-    "method_from_word",
-    "model_from_word",
-    "object_in_file",
-]
-
 _WORDS = ("logistic", "forest", "boosting", "mlp", "sgd")
 
 

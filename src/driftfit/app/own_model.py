@@ -17,8 +17,6 @@ from driftfit.app.read import Table
 from driftfit.errors import InputError, one_line
 from driftfit.extras import need
 
-__all__ = ["COLUMN", "OwnModel", "answered_codes", "label_codes", "own_model", "predictions_in"]
-
 COLUMN, ONNX, SKOPS, PYTHON = "column", "onnx", "skops", "python"
 _ENDINGS = {".onnx": ONNX, ".skops": SKOPS}
 # Of the answers so many may be classes that the first window does not have; with more, labels are written otherwise.

@@ -17,8 +17,6 @@ from driftfit.app.read import BATCH_ROWS, FileInfo, check_names, check_same_name
 from driftfit.errors import InputError
 from driftfit.files import cannot_write
 
-__all__ = ["IN_MEMORY_ROWS", "ParquetTable", "Spooled", "collected", "open_parquet", "to_pandas", "write_frames"]
-
 # Tables with more rows are read in parts: whole columns of them would fill the memory.
 IN_MEMORY_ROWS = 2_000_000
 # Rows of a part, where a single column is read.

@@ -8,8 +8,6 @@ from typing import Any
 
 from driftfit.selection import Backtest, Choice, Forecast, LadderChoice
 
-__all__ = ["OfClass", "class_warnings", "classes_today", "kept_way", "past_windows"]
-
 # So many rows are expected of a class, or were there, before it is odd that none is called that.
 _FEWEST = 3
 _MOST_NAMED = 5

@@ -24,8 +24,6 @@ from driftfit.models import as_learner
 from driftfit.parallel import Batch, Engine, Serial
 from driftfit.selection import PredictionSets
 
-__all__ = ["Gaps", "Predictor", "find_gaps"]
-
 
 @dataclass(frozen=True, eq=False)
 class Predictor:

@@ -23,8 +23,6 @@ from driftfit.errors import InputError
 from driftfit.methods import Transport
 from driftfit.seeds import derive_seed
 
-__all__ = ["Prepared", "prepare"]
-
 # Rows that models are trained on, over all windows: a million rows of 50 columns are 400 MB.
 _MOST_ROWS = 500_000
 _PART_ROWS = 1 << 20

@@ -20,22 +20,6 @@ from driftfit.checks import without_mask
 from driftfit.domains import Domain, DomainSequence
 from driftfit.errors import InputError
 
-__all__ = [
-    "BATCH_ROWS",
-    "FileInfo",
-    "FrameTable",
-    "Table",
-    "broken_csv",
-    "check_names",
-    "check_same_names",
-    "exact_integers",
-    "first_line",
-    "from_skada",
-    "hash_file",
-    "open_table",
-    "table_of",
-]
-
 BATCH_ROWS = 65_536
 _PARQUET = (".parquet", ".pq")
 _CSV = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".txt")

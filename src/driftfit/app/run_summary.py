@@ -19,8 +19,6 @@ from driftfit.app.past_windows import past_windows
 from driftfit.app.report.numbers import confidence_histogram, domain_distances, flat_map, image_tiles, what_moved
 from driftfit.selection import AccuracyEstimate, Choice, Ladder, LadderChoice
 
-__all__ = ["check_summary", "plain", "summarise"]
-
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "numba", "pandas", "pyarrow", "skops", "torch")
 
 

@@ -15,9 +15,6 @@ from driftfit.methods import GOAT, Assumption, GivenProportions, Method, Transpo
 from driftfit.methods.registry import as_method, word_of
 from driftfit.selection import ByEvidence, ChosenGOAT, Gate, Keep, Metric
 
-__all__ = ["Column", "FilePosition", "History", "Keep", "Limits", "RowPosition", "Settings", "check_carried"]
-
-
 # Rows times columns that all candidates together are trained on. Forests and networks learn from about 0.1 million
 # such values in a second, so that this is some eight minutes; logistic regression needs seconds.
 _MOST_VALUES = 50_000_000

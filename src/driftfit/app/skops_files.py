@@ -16,15 +16,6 @@ from numpy.typing import NDArray
 from driftfit.app.models import is_network
 from driftfit.errors import InputError, one_line
 
-__all__ = [
-    "check_parts",
-    "check_storable",
-    "load_skops",
-    "loaded_skops",
-    "repeatable",
-    "unknown_types",
-]
-
 # What the classifiers and transformers offered here are made of, beyond what skops trusts by itself.
 _TRUSTED = frozenset(
     {

@@ -31,8 +31,6 @@ from driftfit.domains import ByEdges, ByQuantile, ByValue
 from driftfit.domains.windows import Windows
 from driftfit.errors import InputError
 
-__all__ = ["Parts", "can_stream", "stream_windows"]
-
 # Reads the order column from its beginning, a part at a time.
 Parts = Callable[[], Iterator[pd.Series]]
 Values = NDArray[Any]

@@ -27,8 +27,6 @@ from driftfit.files import write_text
 from driftfit.parallel import Engine
 from driftfit.selection import Backtest, Metric
 
-__all__ = ["Run", "adapt", "backtest", "load"]
-
 _PERIODS = ("hour", "day", "week", "month", "quarter", "year")
 
 

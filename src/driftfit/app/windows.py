@@ -18,23 +18,6 @@ from driftfit.domains.windows import Windows
 from driftfit.domains.words import alphabetical, iso_date, unclear_numbers
 from driftfit.errors import InputError
 
-__all__ = [
-    "FEWEST_ROWS",
-    "MOST_WINDOWS",
-    "TRUTH",
-    "ByCalendar",
-    "Window",
-    "as_dates",
-    "check_rule",
-    "comparable",
-    "cut_windows",
-    "exact_number",
-    "in_given_order",
-    "joined_groups",
-    "parse_values",
-    "window_names",
-]
-
 _PERIODS = {"hour": "h", "day": "D", "week": "W", "month": "M", "quarter": "Q", "year": "Y"}
 FEWEST_ROWS = 5
 MOST_WINDOWS = 100

@@ -15,8 +15,6 @@ from driftfit.cli.parsing import Fail, need_tables, output_path
 from driftfit.cli.table_options import UNTRUSTED, declare_table, settings_of
 from driftfit.cli.text import printable
 
-__all__ = ["HELP", "declare", "run"]
-
 HELP = """Adapt a classifier to the newest rows of a table, which need no labels.
 
 The rows are cut into windows by --order: rows with a label are history, rows without one are today's. On past windows

@@ -17,8 +17,6 @@ from driftfit.cli.text import printable, text_table
 if TYPE_CHECKING:
     from driftfit.selection import Backtest
 
-__all__ = ["HELP", "backtest_text", "declare", "run"]
-
 HELP = """Measure on the past which way to learn helps, before anything is adapted.
 
 For every past window with labels, each way learns from what was known then (labels arrive --late windows late), adapts

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["counted", "stages"]
-
 
 @contextmanager
 def stages() -> Iterator[Callable[[str, int, int], None]]:

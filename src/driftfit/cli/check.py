@@ -10,8 +10,6 @@ from driftfit.cli.check_text import accuracy_line, answer_text, check_text, decl
 from driftfit.cli.parsing import Fail, need_tables
 from driftfit.cli.table_options import UNTRUSTED, declare_table, settings_of
 
-__all__ = ["HELP", "declare", "run"]
-
 HELP = """Say whether to adapt, to generate domains, to get labels, or to leave the model alone.
 
 The rows are cut into windows by --order: rows with a label are history, rows without one are today's. Reads the table

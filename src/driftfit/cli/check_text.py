@@ -9,8 +9,6 @@ from typing import Any
 
 from driftfit.cli.text import printable, text_table
 
-__all__ = ["accuracy_line", "answer_text", "check_text", "declare_verbose", "show_warnings"]
-
 
 def declare_verbose(parser: argparse.ArgumentParser) -> None:
     """The option that unfolds what is behind the answer."""

@@ -7,8 +7,6 @@ import argparse
 from driftfit.cli.parsing import Fail
 from driftfit.cli.text import text_table
 
-__all__ = ["HELP", "declare", "run"]
-
 HELP = "List the benchmark data sets, where their files lie, and what is missing."
 
 

@@ -17,8 +17,6 @@ from driftfit.extras import need
 if TYPE_CHECKING:
     from driftfit.lab.demo import DemoRun
 
-__all__ = ["HELP", "declare", "run"]
-
 HELP = """Adapt classifiers to digits and moons that turn, and compare methods; needs no data.
 
 The classifier has labels for the source only. Every method sees the same unlabelled snapshots; accuracies are on

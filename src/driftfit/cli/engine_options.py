@@ -10,8 +10,6 @@ from driftfit.cli.parsing import at_least
 if TYPE_CHECKING:
     from driftfit.parallel import Engine
 
-__all__ = ["declare_engine", "engine_of"]
-
 
 def declare_engine(parser: argparse.ArgumentParser, what: str = "cells") -> None:
     """Where independent pieces of work run."""

@@ -11,8 +11,6 @@ from driftfit.cli.parsing import Fail, at_least, need_tables, output_path
 from driftfit.cli.table_options import settings_of
 from driftfit.cli.text import printable
 
-__all__ = ["HELP", "declare", "run"]
-
 HELP = """Write the rows of a run's last window that are most worth labelling, as CSV.
 
 Reads the table of the run again. Most rows are those on which the old model and the remedies disagree; a column says

@@ -9,8 +9,6 @@ from driftfit.cli.bars import counted
 from driftfit.cli.engine_options import declare_engine, engine_of
 from driftfit.cli.parsing import Fail, at_least, counts
 
-__all__ = ["HELP", "declare", "run"]
-
 HELP = """Run a table of the paper and print it beside the published figures.
 
 A cell of a table is one method with one setting, run with several seeds. An interrupted run goes on where it was; a

@@ -10,8 +10,6 @@ from typing import NoReturn
 from driftfit.errors import one_line
 from driftfit.extras import need
 
-__all__ = ["Fail", "at_least", "counts", "need_tables", "output_path"]
-
 # Leaves with code 2 and one line on how a command is used.
 Fail = Callable[[str], NoReturn]
 _MOST_COUNTS = 1_000

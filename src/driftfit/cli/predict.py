@@ -12,8 +12,6 @@ from driftfit.cli.parsing import Fail, need_tables, output_path
 from driftfit.cli.table_options import columns_in, declare_id
 from driftfit.cli.text import printable
 
-__all__ = ["HELP", "declare", "run"]
-
 HELP = """Predict the rows of a new table with the model that a run kept.
 
 Writes the columns row, prediction, predicted_probability, imputed_columns and the probability of every class. A table

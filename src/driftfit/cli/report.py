@@ -7,8 +7,6 @@ from pathlib import Path
 
 from driftfit.cli.parsing import Fail, need_tables
 
-__all__ = ["HELP", "declare", "run"]
-
 HELP = "Rebuild the report of one run, or compare several on one page."
 
 

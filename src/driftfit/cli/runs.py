@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from driftfit.lab.launch import FailedCell, RunState
     from driftfit.lab.store import Store
 
-__all__ = ["HELP", "declare", "run"]
-
 HELP = """List runs of paper and sweep: their state, the time left, and what failed.
 
 These commands keep finished cells in a file, the store. It is only read here, also while a run is writing it."""

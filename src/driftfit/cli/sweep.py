@@ -11,8 +11,6 @@ from driftfit.cli.engine_options import declare_engine, engine_of
 from driftfit.cli.parsing import Fail, need_tables, output_path
 from driftfit.cli.text import printable
 
-__all__ = ["HELP", "declare", "run"]
-
 HELP = """Run methods and settings on several data sets and seeds, and compare them.
 
 A YAML file names the data (benchmarks or your own tables), models, methods with lists of settings, and seeds. A cell is

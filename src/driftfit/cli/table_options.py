@@ -12,8 +12,6 @@ from driftfit.offers import found
 if TYPE_CHECKING:
     from driftfit.app import Settings
 
-__all__ = ["UNTRUSTED", "columns_in", "declare_id", "declare_table", "settings_of"]
-
 # Exit code with --fail-on untrusted.
 UNTRUSTED = 3
 # Values of an order column that can be named: more would not fit into windows.

@@ -6,8 +6,6 @@ import shutil
 import textwrap
 from collections.abc import Sequence
 
-__all__ = ["printable", "text_table"]
-
 _GAP = 2
 _NARROWEST = 10
 # White space that no printable text holds.

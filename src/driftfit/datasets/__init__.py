@@ -12,19 +12,5 @@ from driftfit.datasets.mnist import angles, color_mnist, mnist, rotate, rotated_
 from driftfit.datasets.portraits import portraits, portraits_cut
 
 __all__ = [
-    "DATASETS",
-    "DataFile",
-    "Dataset",
-    "FileState",
-    "angles",
-    "color_mnist",
-    "covtype",
     "dataset",
-    "file_states",
-    "mnist",
-    "portraits",
-    "portraits_cut",
-    "rotate",
-    "rotated_mnist",
-    "write_made_data",
 ]

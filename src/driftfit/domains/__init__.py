@@ -12,13 +12,4 @@ __all__ = [
     "ByValue",
     "Domain",
     "DomainSequence",
-    "Interpolated",
-    "LabelledDomain",
-    "from_table",
-    "is_frame",
-    "is_tensor",
-    "some_rows",
-    "stack_rows",
-    "take_rows",
-    "with_rows",
 ]

@@ -15,8 +15,6 @@ from driftfit.domains.labels import as_labels, check_classes, is_missing, plain_
 from driftfit.domains.samples import Interpolated, is_frame, is_tensor, some_rows, take_rows
 from driftfit.errors import InputError
 
-__all__ = ["Domain", "LabelledDomain"]
-
 
 @dataclass(frozen=True, eq=False)
 class Domain:

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from driftfit.domains.labels import as_labels, is_missing, plain_labels
 from driftfit.errors import InputError
 
-__all__ = ["group_codes"]
-
 
 def group_codes(groups: Any, n: int, who: str) -> NDArray[np.int64]:
     """One whole number for the group of each row.

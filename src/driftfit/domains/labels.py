@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from driftfit.checks import without_mask
 from driftfit.errors import InputError
 
-__all__ = ["as_labels", "check_classes", "is_missing", "object_array", "plain_labels", "without_marks"]
-
 # Beyond this a float no longer tells neighbouring whole numbers apart.
 _EXACT = 2.0**53
 

@@ -15,8 +15,6 @@ from driftfit.domains.labels import is_missing, object_array
 from driftfit.domains.words import misplaced
 from driftfit.errors import InputError
 
-__all__ = ["Ranked", "category_ranks", "order_values", "rank", "value_name"]
-
 
 @dataclass(frozen=True, eq=False)
 class Ranked:

@@ -11,8 +11,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-__all__ = ["Interpolated", "is_frame", "is_tensor", "some_rows", "stack_rows", "take_rows", "with_rows"]
-
 
 def is_tensor(samples: Any) -> bool:
     """Whether samples are a torch tensor; torch itself is not imported for the answer."""

@@ -17,8 +17,6 @@ from driftfit.domains.order import order_values, rank, value_name
 from driftfit.domains.samples import stack_rows, take_rows, with_rows
 from driftfit.errors import InputError
 
-__all__ = ["DomainSequence"]
-
 
 class DomainSequence(Sequence[Domain]):
     """Two or more domains in order, the last of which is the target.

@@ -20,8 +20,6 @@ from driftfit.domains.sequence import DomainSequence, sorted_domains
 from driftfit.errors import InputError
 from driftfit.extras import need
 
-__all__ = ["ByCount", "ByEdges", "ByQuantile", "ByValue", "Windows", "from_table"]
-
 Cut = list[tuple[str, NDArray[np.int64]]]
 
 

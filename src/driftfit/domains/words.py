@@ -10,8 +10,6 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
-__all__ = ["GROUPED", "MONTH_YEAR", "alphabetical", "iso_date", "misplaced", "unclear_numbers"]
-
 _DATE = re.compile(
     r"\s*(?:(?P<y>\d{4})(?P<mark>[-/.])(?P<m>\d{1,2})(?P=mark)(?P<d>\d{1,2})|(?P<D>\d{1,2})\.(?P<M>\d{1,2})\.(?P<Y>\d{4}))"
     r"(?:(?:T|\s+)(?P<h>\d{1,2}):(?P<min>\d\d)(?::(?P<s>\d\d)(?:[.,](?P<part>\d{1,9}))?)?"

@@ -25,8 +25,6 @@ from driftfit.seeds import as_seed
 from driftfit.selection import Decision, Gate, assess, unanswered
 from driftfit.transport import Plan
 
-__all__ = ["AdaptedClassifier"]
-
 
 def _offers(method: str) -> Any:
     """Whether the wrapped classifier has a method; for scikit-learn's `available_if`."""

@@ -9,8 +9,6 @@ from driftfit.estimators.adapted import AdaptedClassifier
 from driftfit.methods import Assumption, FromHistory, Method, OnStep
 from driftfit.selection import ALL_LABELS, Backtest, ByEvidence, ByHistory, Choice, Gate, Ladder, Metric
 
-__all__ = ["AutoAdaptedClassifier"]
-
 # Pixels, and what one encoder makes of them, are of one kind: no column has a unit of its own.
 _OF_IMAGES = (Assumption.STRUCTURE, Assumption.PATH)
 

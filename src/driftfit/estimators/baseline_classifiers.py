@@ -10,8 +10,6 @@ from driftfit.methods import Method
 from driftfit.methods.baselines import DANN, BaselineMethod, CoVi, DeepCoral, DeepJDOT
 from driftfit.models.torch.classifier import TorchClassifier
 
-__all__ = ["CoViClassifier", "DANNClassifier", "DeepCoralClassifier", "DeepJDOTClassifier"]
-
 
 class _BaselineClassifier(AdaptedClassifier):
     """A `TorchClassifier`, fitted on the source and adapted by one baseline; subclasses name it."""

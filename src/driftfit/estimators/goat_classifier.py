@@ -9,8 +9,6 @@ from driftfit.estimators.adapted import AdaptedClassifier
 from driftfit.methods import GOAT, GradualMethod, GradualSelfTraining, Method, OnStep, Transport
 from driftfit.selection import Choice, ChosenGOAT, Gate
 
-__all__ = ["GOATClassifier"]
-
 
 class GOATClassifier(AdaptedClassifier):
     """Gradual adaptation along generated domains on the Wasserstein geodesic (GOAT).

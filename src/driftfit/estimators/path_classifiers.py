@@ -5,8 +5,6 @@ from __future__ import annotations
 from driftfit.estimators.adapted import AdaptedClassifier
 from driftfit.methods import CarriedLabels, DirectSelfTraining, GradualSelfTraining, Method
 
-__all__ = ["CarriedLabelsClassifier", "DirectSelfTrainingClassifier", "GradualSelfTrainingClassifier"]
-
 
 class DirectSelfTrainingClassifier(AdaptedClassifier):
     """Self-training straight from the source to the target, whatever lies between.

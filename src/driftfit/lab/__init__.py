@@ -6,26 +6,3 @@ from driftfit.lab.paper import EXHIBITS, Launch, run_cells, run_tables
 from driftfit.lab.presets import BENCHMARKS, PRESETS, Settings, settings
 from driftfit.lab.statistics import Entry, summarise
 from driftfit.lab.store import Store
-
-__all__ = [
-    "BENCHMARKS",
-    "EXHIBITS",
-    "PRESETS",
-    "TABLES",
-    "Cell",
-    "Entry",
-    "Launch",
-    "Options",
-    "Place",
-    "Settings",
-    "Store",
-    "Table",
-    "make_table",
-    "published_comparison",
-    "published_figure",
-    "published_number",
-    "run_cells",
-    "run_tables",
-    "settings",
-    "summarise",
-]

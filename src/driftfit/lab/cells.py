@@ -8,8 +8,6 @@ from dataclasses import asdict, dataclass, replace
 
 from driftfit.errors import InputError
 
-__all__ = ["Cell", "Figure", "Options", "Place", "Table"]
-
 # Mean and half width of the 95 % confidence interval, in percent.
 Figure = tuple[float, float]
 

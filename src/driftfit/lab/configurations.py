@@ -45,8 +45,6 @@ from driftfit.seeds import derive_seed
 from driftfit.selection import ChosenGOAT
 from driftfit.transport import Exact, OracleCoupling, RandomCoupling, Solver, UniformCoupling
 
-__all__ = ["ALIGNED", "COVI_PARTS", "WITH_GIVEN", "classifier_of", "estimator_of", "is_network", "method_of"]
-
 # Variant of a baseline that also sees the given domains, pooled with the target.
 WITH_GIVEN = "with given"
 # Plans of the ablation that do not look at the costs, from a seed to their solver.

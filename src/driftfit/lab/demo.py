@@ -11,8 +11,6 @@ import numpy as np
 from driftfit.domains import DomainSequence
 from driftfit.errors import InputError
 
-__all__ = ["METHODS", "SCENES", "DemoRun", "Scene", "count_runs", "run_demo"]
-
 
 @dataclass(frozen=True)
 class Scene:

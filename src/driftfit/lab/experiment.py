@@ -26,8 +26,6 @@ from driftfit.models import Learner
 from driftfit.models.torch.learner import TorchLearner
 from driftfit.selection import ChosenGOAT
 
-__all__ = ["Experiment"]
-
 # Share of a GPU's memory, and bytes elsewhere, that encodings of all processes may fill before old ones are dropped.
 _MEMORY_SHARE = 0.5
 _CPU_BYTES = 4 * 2**30

@@ -13,8 +13,6 @@ from driftfit.files import atomic_file
 from driftfit.lab.cells import Table
 from driftfit.lab.statistics import Entry
 
-__all__ = ["draw_bars", "draw_paths"]
-
 _WIDTH = 0.8
 _COLOURS = ("#2b6cb0", "#dd8452", "#55a868", "#8172b3")
 

@@ -23,8 +23,6 @@ from driftfit.selection.runs import ends_isometry
 from driftfit.selection.standard import MIXUP
 from driftfit.transport import Exact, GromovWasserstein, Isometry, Mapped, Orthogonal, SameScale
 
-__all__ = ["FrontierRun", "frontier_candidates"]
-
 # Rows of a table that are coupled, at most, and by structure; exact steps of that before a map takes over.
 _ROWS, _STRUCTURED_ROWS, _STEPS = 5_000, 1_500, 10
 

@@ -20,21 +20,8 @@ from typing import Any
 
 from driftfit.errors import InputError, SolverError
 from driftfit.lab.store import LEASE_SECONDS, Cell, Store, is_alive, new_owner
-from driftfit.parallel import Batch, Engine, Failure, Serial, Workload
-
-__all__ = [
-    "FailedCell",
-    "Finished",
-    "OnCell",
-    "Progress",
-    "Record",
-    "RunState",
-    "attended",
-    "failed_cells",
-    "interruptible",
-    "launch",
-    "run_states",
-]
+from driftfit.parallel import Batch, Engine, Failure, Serial
+from driftfit.parallel_tasks import Workload
 
 # Called after each finished cell with its accuracy; None where nothing is measured.
 OnCell = Callable[[Any, float | None], None]

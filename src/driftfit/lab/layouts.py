@@ -13,8 +13,6 @@ from driftfit.errors import InputError
 from driftfit.lab.cells import Cell, Figure, Options, Place, Table
 from driftfit.lab.presets import BENCHMARKS, FRONTIER, settings
 
-__all__ = ["TABLES", "make_table", "published_comparison", "published_figure", "published_number"]
-
 ALL_GIVEN = ALL_GENERATED = (0, 1, 2, 3, 4)
 IMAGES = ("rotated-mnist", "color-mnist", "portraits")
 LAYERS = ("input", "conv1", "conv2", "conv3", "conv4")

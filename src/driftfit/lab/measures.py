@@ -15,8 +15,6 @@ from driftfit.methods import StepRecord
 from driftfit.models import Learner
 from driftfit.transport import Plan
 
-__all__ = ["Measured", "accuracy", "plan_measures"]
-
 # From a learner and a labelled domain to the scores of its samples.
 ScoresOf = Callable[[Learner, LabelledDomain], NDArray[np.float64]]
 

@@ -13,8 +13,6 @@ from driftfit.files import write_text
 from driftfit.lab.cells import Cell, Table
 from driftfit.lab.statistics import Entry, Interval, SweepTable
 
-__all__ = ["as_csv", "as_json", "as_markdown", "leads_as_markdown", "print_table", "sweep_as_markdown", "write_outputs"]
-
 _FILE_WIDTH = 160
 
 

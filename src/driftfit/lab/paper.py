@@ -25,8 +25,6 @@ from driftfit.lab.statistics import Entry, summarise
 from driftfit.lab.store import Store
 from driftfit.parallel import Engine, engine_from_word
 
-__all__ = ["DEFAULT_STORE", "EXHIBITS", "CellWork", "Launch", "provenance_of", "run_cells", "run_tables"]
-
 # Everything that can be asked for by name: the tables, and the one picture that has no cells.
 EXHIBITS = (*TABLES, "vae")
 DEFAULT_STORE = Path("runs") / "paper.sqlite"

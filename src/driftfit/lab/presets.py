@@ -8,8 +8,6 @@ from typing import Literal
 
 from driftfit.errors import InputError
 
-__all__ = ["BENCHMARKS", "FRONTIER", "PRESETS", "STUDIES", "Settings", "settings"]
-
 BENCHMARKS = ("rotated-mnist", "color-mnist", "portraits", "covtype")
 PRESETS = ("reference", "paper")
 # Ablations with settings of their own; the empty name stands for the tables.

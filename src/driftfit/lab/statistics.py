@@ -16,8 +16,6 @@ from driftfit.selection.chosen import SOURCE, pick
 if TYPE_CHECKING:
     from driftfit.lab.sweep import SweepCell
 
-__all__ = ["Entry", "Interval", "SweepRow", "SweepTable", "mean_and_interval", "summarise", "summarise_sweep"]
-
 # Mean and half width of the 95 % confidence interval; None where nothing was measured, or where one seed gives none.
 Interval = tuple[float | None, float | None]
 

@@ -19,8 +19,6 @@ from driftfit.errors import InputError, one_line
 from driftfit.files import DISK, cannot_write
 from driftfit.parallel import Failure
 
-__all__ = ["LEASE_SECONDS", "Cell", "Store", "is_alive", "new_owner"]
-
 _LOG = logging.getLogger("driftfit")
 
 _SCHEMA = """

@@ -35,8 +35,6 @@ from driftfit.parallel import Engine
 from driftfit.selection import Choice, Chosen
 from driftfit.selection.chosen import SOURCE
 
-__all__ = ["Sweep", "SweepCell", "SweepWork", "method_of", "read_sweep", "run_sweep"]
-
 # A file is larger, or asks for more cells, by mistake alone: each cell takes seconds.
 _MOST_BYTES, _MOST_CELLS, _MOST_SEED = 2**20, 100_000, 2**32 - 1
 _LIMITS = {"windows": (2, 100), "rows": (10, 1_000_000_000), "given": (0, 1_000), "n_generated": (0, 50)}

@@ -12,8 +12,6 @@ import numpy as np
 from driftfit.lab.launch import Record
 from driftfit.seeds import derive_seed
 
-__all__ = ["ToyCell", "ToyWork", "toy_grid"]
-
 
 @dataclass(frozen=True, order=True)
 class ToyCell:

@@ -28,8 +28,6 @@ from driftfit.models.torch.training import Adam, Recipe, Trainer, seeded
 from driftfit.seeds import derive_seed
 from driftfit.transport import Exact, OracleCoupling, Plan, Problem, solve, transport
 
-__all__ = ["VAESettings", "run_vae"]
-
 TARGET_ANGLE = 45.0
 
 # What each row of numbers is about; the last two are what the others are to be compared with.

@@ -15,8 +15,6 @@ from driftfit.methods.pseudo_labels import PseudoLabels
 from driftfit.models import Learner
 from driftfit.transport import Plan
 
-__all__ = ["Adaptation", "GradualMethod", "OnStep", "StepRecord"]
-
 
 @dataclass(frozen=True)
 class StepRecord:

@@ -22,8 +22,6 @@ from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner
 from driftfit.models.scikit import ScikitLearner
 
-__all__ = ["Alignment", "CovarianceAlignment", "OwnRank", "OwnScale", "behind", "dense_matrix"]
-
 
 @dataclass(frozen=True)
 class Alignment(Method):

@@ -8,8 +8,6 @@ from typing import Any
 
 from driftfit.errors import InputError
 
-__all__ = ["Assumption"]
-
 
 class Assumption(StrEnum):
     """What is taken to hold while the world drifts.

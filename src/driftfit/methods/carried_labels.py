@@ -28,8 +28,6 @@ from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner, MixingLearner
 from driftfit.transport import GromovWasserstein, Mapped
 
-__all__ = ["CarriedLabels", "Relabelling", "by_structure", "trained_on"]
-
 
 @dataclass(frozen=True)
 class Relabelling:

@@ -14,16 +14,6 @@ from driftfit.errors import InputError
 from driftfit.methods.held_out import HeldOut
 from driftfit.seeds import derive_seed
 
-__all__ = [
-    "ByConfusion",
-    "ByLikelihood",
-    "GivenProportions",
-    "ProportionEstimate",
-    "ProportionEstimator",
-    "black_box_proportions",
-    "expectation_maximisation",
-]
-
 # An estimate that other samples of the same size would move by more than this share of the rows tells nothing.
 LARGEST_SPREAD = 0.1
 # No class is taken to be rarer than this.

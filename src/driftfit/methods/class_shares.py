@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Weights", "class_shares", "lost_shares", "total_variation"]
-
 Weights = NDArray[np.float64] | None
 
 # A class counts where it has at least this share of the labelled rows.

@@ -14,8 +14,6 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from driftfit.errors import InputError
 from driftfit.transport.structure.maps import middle_ranks
 
-__all__ = ["AffineMap", "RankMap", "measured_columns", "moving_columns", "scale_map"]
-
 # A column of fewer distinct values is a code or a flag: it has no scale of its own.
 FEWEST_VALUES = 10
 # Chance of a map where nothing moved, over all columns.

@@ -16,8 +16,6 @@ from driftfit.methods.registry import offer
 from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner
 
-__all__ = ["GOAT"]
-
 
 @dataclass(frozen=True)
 class GOAT(Method):

@@ -15,8 +15,6 @@ from driftfit.methods.self_training import SelfTraining
 from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner
 
-__all__ = ["DirectSelfTraining", "GradualSelfTraining", "adapt_head"]
-
 
 @dataclass(frozen=True)
 class GradualSelfTraining(Method):

@@ -17,8 +17,6 @@ from driftfit.errors import InputError
 from driftfit.models import Learner
 from driftfit.seeds import derive_seed
 
-__all__ = ["Calibration", "HeldOut", "held_out"]
-
 # Rows of the source that are looked at: a model is trained on each part of them.
 MOST_ROWS = 5_000
 # Offsets are held near 0 by as much as this many rows could say against them.

@@ -23,8 +23,6 @@ from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner
 from driftfit.seeds import derive_seed
 
-__all__ = ["FromHistory", "HalfLife", "LastWindows", "LikeToday", "OnHistory", "WindowNumber"]
-
 
 @runtime_checkable
 class Weighing(Protocol):

@@ -16,8 +16,6 @@ from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner
 from driftfit.seeds import derive_seed
 
-__all__ = ["LabelledTraining"]
-
 
 @dataclass(frozen=True, eq=False)
 class LabelledTraining(Method):

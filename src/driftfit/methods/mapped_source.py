@@ -15,8 +15,6 @@ from driftfit.methods.plans import Transport
 from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner
 
-__all__ = ["MappedSource"]
-
 
 @dataclass(frozen=True)
 class MappedSource(Method):

@@ -14,8 +14,6 @@ from driftfit.methods.pseudo_labels import pseudo_label
 from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner
 
-__all__ = ["Method"]
-
 
 class Method:
     """A way to adapt: subclasses are frozen dataclasses with a function `one_step` or `adapt`.

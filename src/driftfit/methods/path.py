@@ -13,8 +13,6 @@ from driftfit.methods.plans import Coupled
 from driftfit.seeds import derive_seed
 from driftfit.transport import Plan, wasserstein
 
-__all__ = ["Path", "PathStep", "generate_path", "given_path"]
-
 # Shifts between given domains are measured on at most this many samples of each.
 _SHIFT_SAMPLES = 2_000
 

@@ -16,8 +16,6 @@ from driftfit.seeds import derive_seed
 from driftfit.transport import Plan, Problem, Solver, SquaredEuclidean, solve
 from driftfit.transport.cutoffs import Cutoff
 
-__all__ = ["Coupled", "Transport", "carry_labels"]
-
 # Entries of a plan whose displacements are formed at a time.
 _BLOCK = 65_536
 

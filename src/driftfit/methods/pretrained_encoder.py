@@ -21,8 +21,6 @@ from driftfit.models.torch.learner import TorchLearner
 from driftfit.models.torch.training import seeded
 from driftfit.seeds import derive_seed
 
-__all__ = ["PretrainedEncoder"]
-
 
 @dataclass(frozen=True)
 class PretrainedEncoder(Method):

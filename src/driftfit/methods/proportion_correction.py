@@ -20,8 +20,6 @@ from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner
 from driftfit.models.scikit import ScikitLearner
 
-__all__ = ["ProportionCorrection"]
-
 
 @dataclass(frozen=True)
 class ProportionCorrection(Method):

@@ -13,8 +13,6 @@ from scipy.special import softmax
 from driftfit.checks import check_fraction
 from driftfit.models import Learner
 
-__all__ = ["Confidence", "PseudoLabels", "logit_range", "margin", "pseudo_label", "top_probability"]
-
 Confidence = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 

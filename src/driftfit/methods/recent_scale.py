@@ -27,8 +27,6 @@ from driftfit.methods.registry import offer
 from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner
 
-__all__ = ["N_PARTS", "RecentMap", "RecentScale", "best_width"]
-
 # Widths that are tried first, by a quick model; then those between the best and its neighbours.
 _WIDTHS = (6, 12, 24, 48, 96)
 # A source is judged in so many parts, one after the other, each of which must hold two of the widest comparisons.

@@ -13,8 +13,6 @@ from driftfit.methods.method import Method
 from driftfit.methods.plans import Transport
 from driftfit.offers import folders, found
 
-__all__ = ["Offer", "as_method", "named", "offer", "offered", "seeded", "word_of"]
-
 
 @dataclass(frozen=True)
 class Offer:

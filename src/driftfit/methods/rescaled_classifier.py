@@ -12,8 +12,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from driftfit.models import as_learner
 from driftfit.models.scikit import fit_weighted
 
-__all__ = ["DecidingClassifier", "RescaledClassifier"]
-
 
 class RescaledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Class probabilities ``softmax(scale * log p + offsets)`` of a trained classifier.

@@ -15,8 +15,6 @@ from driftfit.methods.path import PathStep
 from driftfit.methods.pseudo_labels import Confidence, pseudo_label, top_probability
 from driftfit.models import Learner
 
-__all__ = ["SelfTraining"]
-
 
 @dataclass(frozen=True)
 class SelfTraining:

@@ -16,8 +16,6 @@ from driftfit.methods.registry import offer
 from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner
 
-__all__ = ["ModelInUse", "SourceOnly"]
-
 # Logarithm of a probability that is as good as none.
 _NEVER = -30.0
 

@@ -20,8 +20,6 @@ from driftfit.methods.registry import offer
 from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner
 
-__all__ = ["ImportanceWeights", "importance_weights"]
-
 
 @dataclass(frozen=True)
 class ImportanceWeights(Method):

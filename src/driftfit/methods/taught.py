@@ -20,8 +20,6 @@ from driftfit.methods.method import Method
 from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner, as_learner
 
-__all__ = ["Taught"]
-
 
 @dataclass(frozen=True)
 class Taught(Method):

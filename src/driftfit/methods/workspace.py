@@ -10,8 +10,6 @@ from driftfit.methods.path import Path, generate_path, given_path
 from driftfit.methods.plans import Coupled, Transport
 from driftfit.models import Learner
 
-__all__ = ["Workspace"]
-
 
 class Workspace:
     """Encoded domains and plans by what they were made of.

@@ -3,4 +3,7 @@
 from driftfit.models.learner import Learner, MixingLearner, as_learner
 from driftfit.models.scikit import ScikitLearner
 
-__all__ = ["Learner", "MixingLearner", "ScikitLearner", "as_learner"]
+__all__ = [
+    "Learner",
+    "as_learner",
+]

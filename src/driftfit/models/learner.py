@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from driftfit.errors import InputError
 
-__all__ = ["Learner", "MixingLearner", "as_learner"]
-
 
 @runtime_checkable
 class Learner(Protocol):

@@ -21,8 +21,6 @@ from driftfit.domains import Interpolated, is_frame, is_tensor, take_rows
 from driftfit.errors import AdaptationWarning, InputError
 from driftfit.seeds import derive_seed
 
-__all__ = ["ScikitLearner", "calm_threads", "check_classifier", "columns_of_all", "fit_weighted", "seed_open"]
-
 # With fewer values than this, threads wait more than they work.
 _FEW_VALUES = 5e6
 Training = tuple[Any, NDArray[Any], "NDArray[np.float64] | None"]

@@ -9,8 +9,6 @@ from typing import Protocol
 from driftfit.models import Learner
 from driftfit.selection.view import PathView
 
-__all__ = ["NORMAL_95", "AccuracyEstimate", "AccuracyEstimator", "PreparedEstimator", "prepared_on", "spread"]
-
 NORMAL_95 = 1.96
 
 

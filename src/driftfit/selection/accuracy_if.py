@@ -13,8 +13,6 @@ from driftfit.methods import Assumption
 from driftfit.selection.accuracy import AccuracyEstimate
 from driftfit.selection.overlap import rows_to_label
 
-__all__ = ["UNDECLARED", "Draw", "accuracy_if"]
-
 UNDECLARED = "only if a row's label is what it would have been before, which cannot be seen without labels"
 
 # Fewer independent parts say too little about how much they vary.

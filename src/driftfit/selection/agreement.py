@@ -15,8 +15,6 @@ from driftfit.selection.overlap import overlapping
 from driftfit.selection.view import PathView, students_along
 from driftfit.selection.weighted import effective_size, mean
 
-__all__ = ["Agreement"]
-
 
 @dataclass(frozen=True)
 class Agreement:

@@ -13,8 +13,6 @@ from driftfit.selection.carried_or_agreement import CarriedOrAgreement
 from driftfit.selection.gain import compared
 from driftfit.selection.view import PathView
 
-__all__ = ["DomainAccuracy", "accuracy_along", "estimate_along"]
-
 
 @dataclass(frozen=True)
 class DomainAccuracy:

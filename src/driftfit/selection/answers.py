@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from driftfit.selection.backtest import Backtest, Forecast
 from driftfit.selection.metric import Metric
 
-__all__ = ["with_thresholds", "worth_of"]
-
 # Odds of the second class that are tried: evenly spaced on a log scale.
 _ODDS = np.exp(np.linspace(-np.log(200.0), np.log(200.0), 81))
 _ENDING = ", another threshold"

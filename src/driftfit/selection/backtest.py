@@ -26,8 +26,6 @@ from driftfit.selection.candidates import ALL_LABELS, history_ways
 from driftfit.selection.metric import Metric, default_metric
 from driftfit.selection.outcome import Gain
 
-__all__ = ["Backtest", "Forecast", "backtest", "lag_to_imitate"]
-
 # A way takes the reference's place where its mean gain exceeds this many of its errors. Fixed on half of the tables of
 # `benchmarks/history.py`, by what it loses on them.
 CAUTION = 0.75

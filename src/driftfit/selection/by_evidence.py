@@ -37,8 +37,6 @@ from driftfit.selection.runs import Candidate, OnCandidate
 from driftfit.selection.standard import MIXUP, standard_candidates
 from driftfit.selection.unmoved_classes import ClassesMove
 
-__all__ = ["IN_USE", "ByEvidence", "OwnAnswers"]
-
 # Name of the model that somebody has in use already.
 IN_USE = "model in use"
 # Methods that rest on these are compared with each other, and with the source model, by a score without labels.

@@ -31,8 +31,6 @@ from driftfit.selection.ladder import Ladder, LadderChoice
 from driftfit.selection.metric import Metric
 from driftfit.selection.runs import OnCandidate
 
-__all__ = ["ByHistory"]
-
 
 @dataclass(frozen=True)
 class ByHistory(Method):

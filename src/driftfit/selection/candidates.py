@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from driftfit.methods import Assumption, FromHistory, Method, named, offered
 from driftfit.methods.registry import seeded
 
-__all__ = ["ALL_LABELS", "answer_to", "as_way", "history_ways", "table_methods", "ways_from_words"]
-
 # The plain thing: a model of all labels that exist.
 ALL_LABELS = "all labels"
 

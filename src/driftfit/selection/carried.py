@@ -20,8 +20,6 @@ from driftfit.selection.view import PathView
 from driftfit.selection.weighted import Weights, class_shares, effective_size, mean, total_variation
 from driftfit.transport import transport
 
-__all__ = ["CarriedAgreement", "carry"]
-
 # Labels that may be off by more than this are not relied on where another estimator is at hand.
 _LARGEST_EXPECTED_ERROR = 0.1
 # Plans conserve the mass of each class; votes need not. A class that keeps less than this share of its mass

@@ -19,9 +19,6 @@ from driftfit.selection.verdict import trouble
 from driftfit.selection.view import PathView
 from driftfit.selection.weighted import effective_size, mean
 
-__all__ = ["CarriedOrAgreement"]
-
-
 _BLIND = (
     "labels carried along the plans are wrong too often on the source itself, or lost a class, and models that agree "
     f"may be wrong alike: label {rows_to_label()} rows"

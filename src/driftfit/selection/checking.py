@@ -16,8 +16,6 @@ from driftfit.selection.step_check import Halves, StepCheck, measure_step
 from driftfit.selection.verdict import Verdict, advise
 from driftfit.selection.view import PathView
 
-__all__ = ["check", "diagnose"]
-
 # Fewer cannot be split into halves that say anything.
 FEWEST_SAMPLES = 10
 

@@ -20,8 +20,6 @@ from driftfit.selection.neighbours import NeighbourInformation
 from driftfit.selection.outcome import Choice, Gain
 from driftfit.selection.runs import Candidate, OnCandidate, Runs, run_candidates
 
-__all__ = ["GUARDS", "SCORE", "SOURCE", "Chosen", "choose", "conclude", "pick"]
-
 # Name of the source model where the candidates do not have one.
 SOURCE = "source"
 SCORE: Evidence = NeighbourInformation(measured=True, with_source=True)

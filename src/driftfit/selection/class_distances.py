@@ -13,8 +13,6 @@ from driftfit.domains import Domain
 from driftfit.seeds import derive_seed
 from driftfit.transport.arrays import beside, is_tensor, to_numpy
 
-__all__ = ["ClassMoments", "share_better_as_named"]
-
 # Rows fall into so many groups by chance; groups are drawn with replacement so many times.
 _GROUPS, _RESAMPLES = 20, 200
 

@@ -18,8 +18,6 @@ from driftfit.selection.evidence import Evidence
 from driftfit.selection.outcome import Choice
 from driftfit.selection.runs import Runs
 
-__all__ = ["Committee"]
-
 # Labellings with random errors that the cost of an error is averaged over.
 _DRAWS = 4
 

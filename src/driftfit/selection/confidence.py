@@ -14,8 +14,6 @@ from driftfit.selection.overlap import overlapping
 from driftfit.selection.view import PathView
 from driftfit.selection.weighted import Weights, effective_size, mean, quantile
 
-__all__ = ["ThresholdedConfidence", "negative_entropy"]
-
 
 def negative_entropy(logits: NDArray[np.float64]) -> NDArray[np.float64]:
     """Sum of ``p log p`` over the classes: 0 for certainty, lower for doubt.

@@ -11,8 +11,6 @@ from driftfit.selection.along import DomainAccuracy
 from driftfit.selection.gain import Compared, PairedGain
 from driftfit.selection.verdict import Advice, Verdict
 
-__all__ = ["Decision", "Keep", "Kept", "decided", "unanswered"]
-
 Kept = Literal["source", "adapted"]
 
 

@@ -11,8 +11,6 @@ from scipy.stats import rankdata
 
 from driftfit.domains import Domain, is_tensor
 
-__all__ = ["Memory", "Units", "autocorrelation", "numbers_of", "row_units"]
-
 # Chance that independent rows are taken for dependent ones: harmless, as blocks of them are exchangeable as well.
 _LEVEL = 0.05
 # Fewer blocks on either side are too few to be exchanged.

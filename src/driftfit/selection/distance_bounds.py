@@ -13,8 +13,6 @@ from driftfit.seeds import derive_seed
 from driftfit.selection.weighted import Weights
 from driftfit.transport import wasserstein
 
-__all__ = ["DistanceEstimate", "class_distances", "debiased_wasserstein", "excess_square"]
-
 _FEWEST = 10
 _RESAMPLES = 20
 _MOST_ROWS = 400

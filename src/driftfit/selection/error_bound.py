@@ -19,8 +19,6 @@ from driftfit.selection.view import encoded_rows
 from driftfit.theory import Bound, heuristic, transported_error
 from driftfit.transport import transport
 
-__all__ = ["ErrorCertificate", "SourceCrossing", "error_certificate"]
-
 # A half is trained on, the other is counted on; fewer rows say nothing.
 _FEWEST = 20
 

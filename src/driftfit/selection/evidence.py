@@ -15,8 +15,6 @@ from driftfit.selection.outcome import Gain
 from driftfit.selection.runs import Runs
 from driftfit.selection.scoring import row_weights, score_candidates
 
-__all__ = ["Evidence", "Findings", "Guard", "Judgement", "PlanAgreement", "paired_gains"]
-
 _RESAMPLES = 500
 _INTERVAL = (0.025, 0.975)
 

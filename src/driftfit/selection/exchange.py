@@ -22,11 +22,6 @@ from driftfit.methods.feature_maps import measured_columns
 from driftfit.seeds import derive_seed
 from driftfit.selection.dependence import Units, numbers_of, row_units
 
-__all__ = [
-    "LEVEL", "Moved", "Sides", "alike", "column_chances", "exchange_test", "joint_likeness", "joint_test",
-    "largest_of_exchanges", "moved", "row_units",
-]  # fmt: skip
-
 # Share of pairs of windows without any change that may be called changed.
 LEVEL = 0.05
 N_EXCHANGES = 199

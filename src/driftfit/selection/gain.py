@@ -12,8 +12,6 @@ from driftfit.models import Learner
 from driftfit.selection.accuracy import NORMAL_95, AccuracyEstimate, PreparedEstimator
 from driftfit.selection.weighted import Weights, effective_size, mean
 
-__all__ = ["Compared", "PairedGain", "compared", "paired_gain", "unpaired"]
-
 
 @dataclass(frozen=True)
 class PairedGain:

@@ -19,8 +19,6 @@ from driftfit.selection.gain import compared
 from driftfit.selection.lost_class import lost_class
 from driftfit.selection.view import PathView
 
-__all__ = ["Gate", "assess"]
-
 
 @dataclass(frozen=True)
 class Gate:

@@ -19,8 +19,6 @@ from driftfit.selection.evidence import Findings
 from driftfit.selection.neighbours import NeighbourInformation, most_frequent
 from driftfit.selection.runs import Runs
 
-__all__ = ["ClassShares", "Names", "StructureHolds", "agreement_when_renamed"]
-
 # A difference of two agreements counts beyond so many of its standard errors.
 _CLEAR = 2.0
 # Two candidates see the same classes where they agree so far from chance to always.

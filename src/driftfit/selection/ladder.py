@@ -13,8 +13,6 @@ from driftfit.selection.accuracy import AccuracyEstimate
 from driftfit.selection.exchange import Moved
 from driftfit.selection.outcome import Choice
 
-__all__ = ["Alternative", "Ladder", "LadderChoice", "Rung", "Tested", "labels_to_settle"]
-
 # Of the rows that a few labels are asked for, four fifths are rows on which the models differ (`rows_to_ask`).
 _DIFFERING = 0.8
 # So many rows on which two models differ show with 80 % power, at 5 %, which one is right three times as often.

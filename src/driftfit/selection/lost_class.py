@@ -13,8 +13,6 @@ from driftfit.models import Learner
 from driftfit.selection.view import PathView
 from driftfit.selection.weighted import class_shares
 
-__all__ = ["lost_class"]
-
 
 def lost_class(view: PathView, source: Learner, adapted: Learner) -> str | None:
     """A sentence on the class that adaptation lost, or None.

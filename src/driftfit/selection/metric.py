@@ -17,8 +17,6 @@ from sklearn.metrics import get_scorer
 
 from driftfit.errors import InputError
 
-__all__ = ["Metric", "default_metric"]
-
 # Below this share of the rows a class is rare: a model that never names it is right on nearly all of them.
 RARE = 0.1
 # Scorers that look at the named class alone; the others look at probabilities, or at their order.

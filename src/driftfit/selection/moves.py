@@ -12,8 +12,6 @@ from scipy.spatial.distance import cdist
 from driftfit.selection.weighted import Weights, class_shares, quantile, total_variation
 from driftfit.transport import Plan, transport
 
-__all__ = ["LabelledPoints", "Moves", "group_change"]
-
 # Classes with fewer samples than this have no typical move.
 _FEWEST = 10
 _LLOYD_ROUNDS = 20

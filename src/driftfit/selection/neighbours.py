@@ -21,16 +21,6 @@ from driftfit.transport.arrays import as_double, beside, smallest, to_numpy
 from driftfit.transport.problem import Problem
 from driftfit.transport.reductions import groups
 
-__all__ = [
-    "NeighbourInformation",
-    "most_frequent",
-    "named_information",
-    "nearest_neighbours",
-    "shared_information",
-    "standardised",
-]
-
-
 # Rows of each end that a column's values are counted in.
 _LOOKED_AT = 1_000
 

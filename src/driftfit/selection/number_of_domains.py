@@ -19,8 +19,6 @@ from driftfit.selection.evidence import PlanAgreement
 from driftfit.selection.outcome import Choice
 from driftfit.selection.runs import Candidate, OnCandidate, Runs, run_candidates
 
-__all__ = ["CANDIDATES", "ChosenGOAT", "check_candidates"]
-
 # The numbers that the paper's tables compare.
 CANDIDATES = (0, 1, 2, 3, 4)
 # By the rule, generated steps move the worst class by at most this share of its margin.

@@ -19,8 +19,6 @@ from driftfit.selection.accuracy import NORMAL_95, AccuracyEstimate
 from driftfit.selection.view import PathView
 from driftfit.selection.weighted import Weights
 
-__all__ = ["Overlap", "known_overlap", "overlap", "overlapping", "rows_to_label"]
-
 # Two unit Gaussians that a classifier tells apart with this AUC are 2.3 apart: of 1,000 rows reweighted from one to the
 # other, fewer than five count. Fixed on simulated shifts (docs/trust.md); real tables lie at 0.5-0.8 or above 0.98.
 LARGEST_AUC = 0.95

@@ -12,8 +12,6 @@ from driftfit.methods.class_proportions import black_box_proportions, confusion_
 from driftfit.selection.view import PathView
 from driftfit.selection.weighted import Weights, class_shares, total_variation
 
-__all__ = ["ProportionShift", "proportion_shift"]
-
 _RESAMPLES = 100
 
 

@@ -23,8 +23,6 @@ from driftfit.selection.verdict import Advice
 from driftfit.selection.view import PathView, encoded_rows
 from driftfit.transport import GromovWasserstein, Mapped, Orthogonal, isometry
 
-__all__ = ["STRUCTURAL", "climb", "own_unit"]
-
 # Rows of a window that tests look at.
 _MOST_ROWS = 1_000
 # Fewer rows of the source in the proportions of the target cannot be told from anything.

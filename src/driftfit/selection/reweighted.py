@@ -16,8 +16,6 @@ from driftfit.selection.same_law import SameLaw, mixture_likeness, same_laws
 from driftfit.selection.view import PathView
 from driftfit.selection.weighted import class_shares, mean, total_variation
 
-__all__ = ["ReweightedSource"]
-
 _RESAMPLES = 40
 # A wider interval says less than a hundred labels, whatever they are.
 _WIDEST = 0.5

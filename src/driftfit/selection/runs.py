@@ -17,8 +17,6 @@ from driftfit.models import Learner
 from driftfit.parallel import Batch, Engine, Serial
 from driftfit.transport import Isometry, isometry
 
-__all__ = ["Candidate", "OnCandidate", "Runs", "ends_isometry", "run_candidates"]
-
 # Called after each candidate with its name and its adaptation.
 OnCandidate = Callable[[Any, Adaptation], None]
 

@@ -17,8 +17,6 @@ from scipy.spatial.distance import cdist
 from driftfit.selection.view import PathView
 from driftfit.selection.weighted import Weights
 
-__all__ = ["LEVEL", "SameLaw", "holm", "mixture_likeness", "mixture_shares", "same_laws", "two_sample_test"]
-
 # Share of paths without any shift that may be called shifted.
 LEVEL = 0.05
 # Rows of either side that are exchanged; more cost time and find shifts that are not worth following.

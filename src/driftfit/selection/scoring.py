@@ -12,8 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from driftfit.checks import check_weights
 from driftfit.errors import InputError
 
-__all__ = ["Scores", "row_weights", "score_candidates"]
-
 # Shares of each class that count as confident. No candidate made the carried labels, so all may vote but the tenth that
 # self-training would drop as well; the candidates made the consensus themselves, so only its surest part may (a fifth
 # was best on the design data of docs/choice.md).

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from driftfit.errors import InputError
 from driftfit.selection.backtest import FEWEST_WINDOWS, Backtest
 
-__all__ = ["PredictionSets"]
-
 
 @dataclass(frozen=True)
 class PredictionSets:

@@ -6,8 +6,6 @@ from driftfit.methods import GOAT, CarriedLabels, GradualSelfTraining, Relabelli
 from driftfit.selection.runs import Candidate
 from driftfit.transport import GromovWasserstein, Mapped, Orthogonal, SameScale
 
-__all__ = ["MIXUP", "standard_candidates"]
-
 # By what the labels of networks are mixed: docs/choice.md.
 MIXUP = 0.5
 

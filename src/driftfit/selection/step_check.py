@@ -17,8 +17,6 @@ from driftfit.selection.moves import LabelledPoints, Moves
 from driftfit.selection.weighted import Weights, mean, quantile, total_variation
 from driftfit.transport import Plan, transport, wasserstein
 
-__all__ = ["Halves", "LabelledPoints", "StepCheck", "measure_step"]
-
 # Distances are measured on at most this many samples of each half domain.
 _HALF = 400
 # Classes with fewer samples in a half than this say nothing about their shift.

@@ -10,8 +10,6 @@ from driftfit.selection.runs import Runs
 from driftfit.selection.same_law import same_laws
 from driftfit.selection.view import PathView
 
-__all__ = ["ClassesMove"]
-
 
 @dataclass(frozen=True)
 class ClassesMove:

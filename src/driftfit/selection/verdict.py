@@ -12,8 +12,6 @@ from driftfit.selection.proportions import ProportionShift
 from driftfit.selection.same_law import SameLaw
 from driftfit.selection.step_check import StepCheck
 
-__all__ = ["Advice", "Verdict", "advise", "trouble"]
-
 # A quarter of the margin: such a shift is not worth following, however sure it is.
 _NEGLIGIBLE_DRIFT = 0.25**2
 # A step is too large when some class moves as far as its margin.

@@ -16,8 +16,6 @@ from driftfit.models import Learner, as_learner
 from driftfit.seeds import derive_seed
 from driftfit.selection.weighted import Weights, mean
 
-__all__ = ["PathView", "encoded_rows", "students_along"]
-
 _HELD_OUT = 1 / 3
 
 Made = TypeVar("Made")

@@ -14,11 +14,6 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = [
-    "THREADED", "as_double", "beside", "concatenated", "has_numba", "in_threads", "is_tensor", "least", "log_sum",
-    "serial", "smallest", "softmax", "subtract_product", "taken", "to_numpy", "vector", "worker_count",
-]  # fmt: skip
-
 Float = NDArray[np.float64]
 T = TypeVar("T")
 

@@ -21,8 +21,6 @@ from driftfit.transport.plan import Certificate, relative_gap
 from driftfit.transport.problem import Problem, Solution
 from driftfit.transport.reductions import collapse
 
-__all__ = ["certify", "dual_bound", "moment_bound", "transform_bound"]
-
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
 

@@ -15,8 +15,6 @@ from driftfit.checks import check_fraction
 from driftfit.errors import InputError
 from driftfit.transport.plan import Plan
 
-__all__ = ["ConfidenceCutoff", "Cutoff", "SmallValueCutoff", "transported_confidence"]
-
 
 class Cutoff(Protocol):
     """A frozen value that thins a plan; ``label_shares`` describe the first domain's samples."""

@@ -21,8 +21,6 @@ from driftfit.transport.problem import Problem, Solver
 from driftfit.transport.solve import solve
 from driftfit.transport.solvers.exact import Exact
 
-__all__ = ["PathShifts", "average_shift", "distance_matrix", "measure_path", "path_length", "shifts", "wasserstein"]
-
 
 def wasserstein(
     x0: Any,

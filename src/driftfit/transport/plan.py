@@ -13,11 +13,6 @@ from driftfit.checks import check_points, check_position, check_same_features
 from driftfit.domains.samples import Interpolated, is_tensor
 from driftfit.errors import InputError
 
-__all__ = [
-    "Certificate", "Distortion", "Entries", "Plan", "balanced", "interpolate", "large_entries", "monotone_entries",
-    "round_to_marginals",
-]  # fmt: skip
-
 Entries = tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]]
 
 # Entries that together carry less than this mass are not stored.

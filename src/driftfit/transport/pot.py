@@ -26,8 +26,6 @@ from driftfit.transport.problem import Problem, Solution
 from driftfit.transport.solve import solve
 from driftfit.transport.solvers.exact import Exact
 
-__all__ = ["SampleResult", "emd", "emd2", "solve_sample"]
-
 Float = NDArray[np.float64]
 
 # Total masses that differ by this much are two different masses, as in POT.

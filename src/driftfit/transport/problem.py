@@ -22,12 +22,6 @@ from driftfit.transport.costs.squared import MovedTable, SquaredDistances
 from driftfit.transport.costs.table import CostTable, HeldTable, table_parts
 from driftfit.transport.plan import Distortion
 
-__all__ = [
-    "Problem", "Solution", "Solver", "bytes_on_device", "equal_weights", "fits_on_device", "gpu_available", "placed",
-    "room_on_device", "wants_gpu",
-]  # fmt: skip
-
-
 # Samples are scaled where squares of their spread, or a higher power that is the cost, have an exponent beyond this.
 _SAFE_EXPONENT = 600
 # Costs that are given are scaled where the largest has an exponent beyond this: sums over them stay in range.

@@ -19,8 +19,6 @@ from driftfit.transport.costs.table import BLOCK_ENTRIES, row_parts
 from driftfit.transport.plan import monotone_entries
 from driftfit.transport.problem import Problem, Solution, equal_weights
 
-__all__ = ["Collapsed", "among_carriers", "collapse", "groups", "positions_on_a_line", "second_potential_on_a_line"]
-
 Index = NDArray[np.int64]
 Float = NDArray[np.float64]
 

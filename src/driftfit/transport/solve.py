@@ -18,9 +18,6 @@ from driftfit.transport.solvers.couplings import Sliced
 from driftfit.transport.solvers.exact import SMALL_PAIRS, Exact
 from driftfit.transport.solvers.hierarchical import Hierarchical
 
-__all__ = ["Estimate", "choose_solver", "estimate", "optimal_plan", "solve", "transport"]
-
-
 # Exact plans are chosen while they are expected to take less than this.
 _PATIENCE = 600.0
 # Seconds for each pair, measured on two cores; the benchmark shows the figures behind them.

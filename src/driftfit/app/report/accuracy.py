@@ -11,8 +11,6 @@ from markupsafe import Markup
 from driftfit.app.report.content import MOST_STOPS, dig, number, percent, records, short, thin
 from driftfit.app.report.svg import Frame, picture, polyline, tag, ticks
 
-__all__ = ["Histogram", "confidence_histogram", "overlaid_paths"]
-
 
 def overlaid_paths(results: Sequence[tuple[str, Mapping[str, Any]]]) -> Markup | None:
     """Estimated accuracy along the path of several runs, one line each."""

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["model_card"]
-
 
 def model_card(summary: dict[str, Any]) -> str:
     """What the model is, what it was made from, how far to trust it, how to use it."""

@@ -9,28 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-__all__ = [
-    "Headline",
-    "Stop",
-    "at_position",
-    "clip",
-    "count",
-    "dig",
-    "headline",
-    "interval",
-    "moment",
-    "number",
-    "pairs",
-    "percent",
-    "records",
-    "short",
-    "size",
-    "stop_words",
-    "stops",
-    "texts",
-    "thin",
-]
-
 # More stops than this cannot be told apart on a screen and would make the page heavy.
 MOST_STOPS = 120
 _LONGEST_NAME = 160

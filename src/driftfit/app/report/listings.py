@@ -23,19 +23,6 @@ from driftfit.app.report.content import (
     texts,
 )
 
-__all__ = [
-    "StepRow",
-    "check_rows",
-    "differences",
-    "facts",
-    "fields",
-    "file_rows",
-    "preparation",
-    "remedy_rows",
-    "simple_fields",
-    "step_rows",
-]
-
 _MOST_ROWS = 150
 
 

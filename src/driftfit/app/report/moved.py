@@ -14,8 +14,6 @@ from markupsafe import Markup
 from driftfit.app.report.content import Stop, at_position, clip, dig, number, pairs, percent, records, thin
 from driftfit.app.report.svg import WIDTH, picture, tag
 
-__all__ = ["Strip", "drift_bars", "feature_bars", "feature_shares", "plan_lines", "png", "strips"]
-
 _MOST_FEATURES = 12
 _MOST_LINES = 240
 _PLAN_HEIGHT = 330.0

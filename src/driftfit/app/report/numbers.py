@@ -14,8 +14,6 @@ from driftfit.models import Learner
 from driftfit.seeds import derive_seed
 from driftfit.transport import Plan, transport, wasserstein
 
-__all__ = ["as_array", "confidence_histogram", "domain_distances", "flat_map", "image_tiles", "what_moved"]
-
 _MAP_SAMPLES = 200
 _PLAN_SAMPLES = 1_000
 _PLAN_LINES = 300

@@ -30,8 +30,6 @@ from driftfit.app.report.moved import drift_bars, feature_bars, feature_shares, 
 from driftfit.app.report.past import past_windows
 from driftfit.app.report.path import accuracy_line, class_stack, distance_grid, domain_map, step_bars
 
-__all__ = ["build_page"]
-
 
 def build_page(results: Sequence[Mapping[str, Any]]) -> str:
     """One self-contained HTML page: the report of one result, the comparison of several.

@@ -11,8 +11,6 @@ from markupsafe import Markup
 from driftfit.app.report.content import clip, count, dig, number, percent, records, texts
 from driftfit.app.report.svg import Frame, picture, polyline, tag, ticks
 
-__all__ = ["Past", "past_windows"]
-
 # So many lines have a colour and a dash of their own.
 _MOST_WAYS = 8
 _MOST_WINDOWS = 120

@@ -26,8 +26,6 @@ from driftfit.app.report.content import (
 )
 from driftfit.app.report.svg import WIDTH, Frame, diamond, picture, polyline, tag, ticks
 
-__all__ = ["accuracy_line", "class_stack", "class_totals", "distance_grid", "domain_map", "given_labels", "step_bars"]
-
 # Colours that stay apart for colour-blind readers run out here; the rest is drawn together.
 MOST_CLASSES = 8
 

@@ -11,8 +11,6 @@ from driftfit.domains import DomainSequence
 from driftfit.files import atomic_file
 from driftfit.methods import Transport, generate_path
 
-__all__ = ["accuracy_bars", "cloud_row", "image_rows", "save"]
-
 # One hue per class, readable in print and by colour-blind readers.
 PALETTE = ("#3b6fb6", "#d9662b", "#4a9c6d", "#9b5fb0", "#c2a83e", "#5bb5c4", "#b3425f", "#7a7a7a", "#2f4858", "#8cb369")
 

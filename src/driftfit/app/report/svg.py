@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from markupsafe import Markup, escape
 
-__all__ = ["HEIGHT", "WIDTH", "Frame", "diamond", "picture", "polyline", "tag", "ticks"]
-
 # One module for every figure, so that text has the same size in all of them.
 WIDTH = 420.0
 HEIGHT = 250.0

@@ -12,14 +12,5 @@ from driftfit.methods.baselines.pairs import Baseline, Pair
 
 __all__ = [
     "DANN",
-    "SCORES",
-    "Baseline",
     "BaselineMethod",
-    "CoVi",
-    "DeepCoral",
-    "DeepJDOT",
-    "Pair",
-    "PairedTrainer",
-    "TargetStatistics",
-    "last_hidden_layer",
 ]

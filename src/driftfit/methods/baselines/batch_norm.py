@@ -7,8 +7,6 @@ from contextlib import contextmanager
 
 from torch import nn
 
-__all__ = ["own_statistics"]
-
 _LAYERS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
 
 

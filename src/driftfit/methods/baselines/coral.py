@@ -12,8 +12,6 @@ from torch.nn.functional import cross_entropy
 
 from driftfit.methods.baselines.pairs import Pair, check_strength
 
-__all__ = ["DeepCoral", "coral_loss"]
-
 
 @dataclass(frozen=True)
 class DeepCoral:

@@ -12,8 +12,6 @@ from torch.nn.functional import cross_entropy
 from driftfit.errors import InputError
 from driftfit.methods.baselines.pairs import Pair, check_strength
 
-__all__ = ["CoVi", "consensus_labels", "mix", "most_uncertain_ratio"]
-
 # Shares of the labelled sample in a mixture; the learner of the original chooses among the same.
 RATIOS = tuple(step / 10 for step in range(1, 10))
 

@@ -12,8 +12,6 @@ from torch.nn.functional import cross_entropy, softplus
 from driftfit.methods.baselines.pairs import Pair, check_strength
 from driftfit.models.networks import mlp
 
-__all__ = ["DANN", "reversal_strength", "reverse_gradient"]
-
 
 @dataclass(frozen=True)
 class DANN:

@@ -15,8 +15,6 @@ from driftfit.errors import InputError
 from driftfit.methods.baselines.pairs import Pair, check_strength
 from driftfit.transport import Exact, Precomputed, transport
 
-__all__ = ["DeepJDOT", "joint_cost", "optimal_plan"]
-
 
 @dataclass(frozen=True)
 class DeepJDOT:

@@ -7,8 +7,6 @@ from torch import nn
 from driftfit.errors import InputError
 from driftfit.models.networks import INPUT, layer_names, split
 
-__all__ = ["SCORES", "last_hidden_layer", "parts_at"]
-
 # The cut behind everything: the whole network is the encoder, and its features are the scores.
 SCORES = "scores"
 

@@ -15,8 +15,6 @@ from driftfit.models.torch.training import Recipe, seeded
 from driftfit.seeds import derive_seed
 from driftfit.transport import Plan
 
-__all__ = ["Baseline", "Pair", "PairedTrainer"]
-
 
 class PairedTrainer:
     """Trains one module on pairs of batches, again and again.

@@ -30,8 +30,6 @@ from driftfit.models.torch.samples import Stored, as_tensor, dtype_of
 from driftfit.seeds import derive_seed
 from driftfit.transport import Plan
 
-__all__ = ["BaselineMethod"]
-
 
 @dataclass(frozen=True)
 class BaselineMethod(Method):

@@ -10,8 +10,6 @@ from torch.nn.functional import cross_entropy
 
 from driftfit.methods.baselines.pairs import Pair
 
-__all__ = ["TargetStatistics"]
-
 
 @dataclass(frozen=True)
 class TargetStatistics:

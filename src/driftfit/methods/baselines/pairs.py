@@ -11,8 +11,6 @@ from torch import Tensor, nn
 from driftfit.errors import InputError
 from driftfit.methods.baselines.batch_norm import own_statistics
 
-__all__ = ["Baseline", "Outputs", "Pair", "check_strength"]
-
 
 class Outputs(NamedTuple):
     """Flattened features and scores of both sides."""

@@ -9,8 +9,6 @@ from torch import Tensor
 
 from driftfit.transport import Plan
 
-__all__ = ["Partners"]
-
 
 class Partners:
     """For each unlabelled sample a labelled one, drawn by the mass that the plan moves between them.

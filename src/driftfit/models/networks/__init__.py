@@ -9,17 +9,5 @@ from driftfit.models.networks.cuts import INPUT, layer_names, split
 from driftfit.models.networks.feedforward import build, conv_net, describe, mlp, paper_conv_net, reference_conv_net
 
 __all__ = [
-    "INPUT",
-    "ConvVAE",
-    "build",
-    "conv_net",
-    "describe",
-    "fit_vae",
-    "kl_divergence",
-    "layer_names",
     "mlp",
-    "paper_conv_net",
-    "reference_conv_net",
-    "split",
-    "vae_loss",
 ]

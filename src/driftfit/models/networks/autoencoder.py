@@ -11,8 +11,6 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from driftfit.errors import InputError
 
-__all__ = ["ConvVAE", "fit_vae", "kl_divergence", "vae_loss"]
-
 # Images or latent points in one forward pass without gradients.
 _PART = 4096
 

@@ -9,8 +9,6 @@ from torch import Tensor, fx, nn
 
 from driftfit.errors import InputError
 
-__all__ = ["INPUT", "HalfSequential", "children", "layer_names", "split"]
-
 # The name of the cut in front of everything: the encoder does nothing.
 INPUT = "input"
 

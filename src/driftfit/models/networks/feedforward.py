@@ -10,8 +10,6 @@ from torch import nn
 from driftfit.errors import InputError, one_line
 from driftfit.models.networks.cuts import HalfSequential, children
 
-__all__ = ["build", "conv_net", "describe", "mlp", "paper_conv_net", "reference_conv_net"]
-
 # Layers that are known by name, with the attributes their constructors take.
 _LAYERS: dict[str, tuple[type[nn.Module], tuple[str, ...]]] = {
     "Linear": (nn.Linear, ("in_features", "out_features")),

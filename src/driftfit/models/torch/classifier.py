@@ -24,8 +24,6 @@ from driftfit.models.torch.samples import dtype_of, pick_device
 from driftfit.models.torch.training import Adam, EarlyStopping, OptimiserFactory, Recipe
 from driftfit.seeds import as_seed
 
-__all__ = ["TorchClassifier"]
-
 
 class TorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A torch module as a scikit-learn classifier, with an encoder that the methods can freeze.

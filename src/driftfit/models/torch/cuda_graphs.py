@@ -13,8 +13,6 @@ from torch import Tensor
 
 from driftfit.errors import one_line
 
-__all__ = ["CapturedCalls"]
-
 _LOG = logging.getLogger("driftfit")
 # Calls before the capture: libraries choose their kernels in the first ones, and optimisers make their state.
 _CALLS_BEFORE = 3

@@ -20,8 +20,6 @@ from driftfit.models.torch.classifier import TorchClassifier
 from driftfit.models.torch.samples import dtype_of, pick_device
 from driftfit.models.torch.training import Adam, EarlyStopping
 
-__all__ = ["load_classifier", "save_classifier"]
-
 _FORMAT = 1
 _PLAIN_PARAMETERS = ("encoder", "epochs", "refit_epochs", "batch_size", "rho")
 # Of one sample, behind any layer.

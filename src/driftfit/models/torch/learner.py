@@ -19,8 +19,6 @@ from driftfit.models.torch.samples import Stored, as_rows, as_tensor, dtype_of, 
 from driftfit.models.torch.training import Recipe, Trainer, seeded
 from driftfit.seeds import derive_seed
 
-__all__ = ["TorchLearner", "joined", "split_for_features"]
-
 
 @dataclass(frozen=True, eq=False)
 class TorchLearner:

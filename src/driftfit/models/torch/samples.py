@@ -13,8 +13,6 @@ from torch import Tensor, nn
 from driftfit.domains import Interpolated
 from driftfit.errors import InputError
 
-__all__ = ["Samples", "Stored", "as_rows", "as_tensor", "dtype_of", "encode", "formed", "logits", "pick_device"]
-
 # Rows on a geodesic are formed once for a whole training if they take no more bytes than this, else batch by batch.
 _FORMED_BYTES = 2**32
 # Forward passes without gradients take about this many input values at a time.

@@ -11,8 +11,6 @@ from torch import Tensor, nn
 from driftfit.errors import InputError
 from driftfit.models.torch.cuda_graphs import CapturedCalls
 
-__all__ = ["OptimiserFactory", "Steps"]
-
 OptimiserFactory = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 
 # Gradients shorter than this have no direction.

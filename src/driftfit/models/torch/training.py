@@ -17,17 +17,6 @@ from driftfit.models.torch.samples import Samples, dtype_of
 from driftfit.models.torch.steps import OptimiserFactory, Steps
 from driftfit.seeds import derive_seed
 
-__all__ = [
-    "Adam",
-    "EarlyStopping",
-    "OptimiserFactory",
-    "Recipe",
-    "Trainer",
-    "loss_of",
-    "mixed",
-    "seeded",
-]
-
 # Held-out samples in one forward pass.
 _HELD_PART = 2048
 

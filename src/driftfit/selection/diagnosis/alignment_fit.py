@@ -13,8 +13,6 @@ from driftfit.seeds import derive_seed
 from driftfit.selection.exchange import alike
 from driftfit.selection.overlap import Overlap, overlap
 
-__all__ = ["aligned_windows", "off_grid", "own_scale_chance", "raw_overlap"]
-
 
 def raw_overlap(sequence: DomainSequence, seed: int = 0) -> Overlap:
     """Of source and target as they are."""

@@ -20,8 +20,6 @@ from driftfit.selection.diagnosis.proportion_fit import ProportionFit, fit_propo
 from driftfit.selection.diagnosis.two_sample import FeatureShift, feature_shifts
 from driftfit.selection.exchange import LEVEL, Moved, moved
 
-__all__ = ["diagnose_drift"]
-
 # A difference that chance exceeds more often is none.
 _SAME = 0.01
 # Rows of the source lie further from their nearest neighbour than this one in a hundred times.

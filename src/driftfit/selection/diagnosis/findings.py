@@ -10,8 +10,6 @@ from driftfit.selection.diagnosis.proportion_fit import ProportionFit
 from driftfit.selection.diagnosis.two_sample import FeatureShift
 from driftfit.selection.overlap import Overlap
 
-__all__ = ["Diagnosis", "Drift"]
-
 CAUTION = "whether labels still mean the same cannot be seen without labels"
 
 

@@ -24,8 +24,6 @@ from driftfit.selection.accuracy import NORMAL_95, AccuracyEstimate
 from driftfit.selection.overlap import Overlap, overlap
 from driftfit.selection.weighted import effective_size
 
-__all__ = ["ProportionFit", "fit_proportions"]
-
 # A misfit that chance alone exceeds so seldom speaks against a change of proportions.
 _CHANCE = 0.01
 # Of the rows that would have changed class, at most this part may differ otherwise as well. Fixed on the design seeds

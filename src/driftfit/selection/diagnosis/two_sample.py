@@ -11,8 +11,6 @@ from scipy.stats import ks_2samp
 
 from driftfit.methods.feature_maps import measured_columns
 
-__all__ = ["FeatureShift", "feature_shifts"]
-
 # Chance that any of the features is said to move where none does.
 LEVEL = 0.01
 

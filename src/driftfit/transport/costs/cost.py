@@ -21,9 +21,6 @@ from driftfit.errors import InputError
 from driftfit.transport.costs.squared import SquaredDistances, square_norms
 from driftfit.transport.costs.table import BlockTable, CostTable, HeldTable, gamma
 
-__all__ = ["Cost", "CustomCost", "PowerMetric", "Precomputed", "SquaredEuclidean", "as_cost", "degree_of", "table_of"]
-
-
 # Metrics that scale with their samples, and are sums without cancellation.
 _HOMOGENEOUS = ("euclidean", "cityblock", "chebyshev")
 # Metrics that subtract a quotient from 1.

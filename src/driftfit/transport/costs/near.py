@@ -13,8 +13,6 @@ from driftfit.transport.arrays import in_threads
 from driftfit.transport.costs.squared import SquaredDistances, about
 from driftfit.transport.costs.table import OtherTable
 
-__all__ = ["NearTable", "SampleTree"]
-
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
 

@@ -25,8 +25,6 @@ from driftfit.transport.costs.near import NearTable, SampleTree
 from driftfit.transport.costs.products import ProductTable
 from driftfit.transport.costs.table import CostTable, table_parts
 
-__all__ = ["distinct", "least_pairs", "tighten"]
-
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
 

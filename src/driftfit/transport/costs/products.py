@@ -18,8 +18,6 @@ from driftfit.transport.arrays import THREADED, has_numba, in_threads
 from driftfit.transport.costs.squared import SquaredDistances
 from driftfit.transport.costs.table import PAIR_VALUES, CostTable, HeldTable, Rounding, gamma, less, row_parts
 
-__all__ = ["NO_CODES", "PRODUCT_ENTRIES", "ProductTable", "Products", "Quantised", "suspects", "turned"]
-
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
 

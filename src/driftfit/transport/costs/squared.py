@@ -39,8 +39,6 @@ from driftfit.transport.costs.table import (
     row_parts,
 )
 
-__all__ = ["THREADED_VALUES", "MovedTable", "SquaredDistances", "about", "square_norms", "squared_lengths"]
-
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
 

@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 from driftfit.errors import InputError
 from driftfit.transport.arrays import beside, is_tensor, to_numpy
 
-__all__ = ["UNIT", "BlockTable", "CostTable", "HeldTable", "OtherTable", "Rounding", "checked", "gamma", "row_parts"]
-
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
 

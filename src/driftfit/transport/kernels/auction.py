@@ -22,9 +22,6 @@ from numba import njit
 from driftfit.transport.kernels import UNCOUNTED
 from driftfit.transport.kernels.lists import list_rows
 
-__all__ = ["bid", "bid_and_list", "enqueue", "place_bid", "pop", "release", "shortest_paths", "sift_up"]
-
-
 NEEDS_ROW, FINISHED, PAUSED = 1, 0, 2
 
 

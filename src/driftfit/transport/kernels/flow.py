@@ -15,8 +15,6 @@ from driftfit.transport.kernels import UNCOUNTED
 from driftfit.transport.kernels.auction import pop, sift_up
 from driftfit.transport.kernels.simplex import attach
 
-__all__ = ["join", "push_all", "route"]
-
 
 @njit(cache=True, nogil=True)
 def route(start, head, cost, flow, u, v, supply, demand, dust, budget):  # type: ignore[no-untyped-def]

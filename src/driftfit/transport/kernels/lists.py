@@ -11,12 +11,6 @@ from numba import njit
 
 from driftfit.transport.kernels import UNCOUNTED
 
-__all__ = [
-    "CODE", "ROUNDING", "code_minima", "count_below", "in_range", "insert", "lane_minima", "list_rows",
-    "lower_columns", "pair_differences", "quantise_rows", "squared_differences", "too_coarse", "transform_rows",
-]  # fmt: skip
-
-
 # A code is off by this share of a step at most: a float32 quotient below 256 is off by far less.
 _MARGIN = 2.0**-6
 # Costs that differ by less than this share of their size are too close for their steps to be told apart.

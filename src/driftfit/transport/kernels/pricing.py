@@ -9,9 +9,6 @@ from driftfit.transport.kernels import UNCOUNTED
 from driftfit.transport.kernels.auction import enqueue, place_bid
 from driftfit.transport.kernels.lists import ROUNDING, code_minima, in_range, insert, lane_minima, too_coarse
 
-__all__ = ["bid_near", "cut_boxes", "lean_prices", "nearest", "places_below", "price_rows", "replace_largest"]
-
-
 # Columns looked at together: hardly any of them is among the least.
 _CHUNK, _LANES = 128, 256
 

@@ -11,8 +11,6 @@ from numba import njit
 
 from driftfit.transport.kernels import UNCOUNTED
 
-__all__ = ["attach", "forest", "pivots", "renew_potentials", "settle", "sweep"]
-
 
 @njit(cache=True, nogil=True)
 def pivots(first, tail, head, cost, flow, tolerance, links, count, upward, potential, cursor, most):  # type: ignore[no-untyped-def]

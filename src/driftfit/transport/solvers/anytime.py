@@ -26,8 +26,6 @@ from driftfit.transport.solvers.auction import AuctionState, cost_spread, list_m
 from driftfit.transport.solvers.lists import BlockCosts, CandidateLists, CostProvider, TreeCosts
 from driftfit.transport.solvers.parallel import ParallelAuction
 
-__all__ = ["Bidding", "LoopedAuction", "bidding_for", "refine"]
-
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
 Progress = Callable[[str, float], None]

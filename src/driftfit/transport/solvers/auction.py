@@ -19,11 +19,6 @@ from driftfit.transport.costs.squared import SquaredDistances
 from driftfit.transport.costs.table import row_parts
 from driftfit.transport.solvers.lists import BlockCosts, CandidateLists, CostProvider, Shares, StoredCosts, TreeCosts
 
-__all__ = [
-    "AuctionState", "PrecisionError", "RefinedCosts", "TiesError", "assign", "auction", "finish", "list_minima",
-    "product_provider", "refine",
-]  # fmt: skip
-
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
 Progress = Callable[[str, float], None]

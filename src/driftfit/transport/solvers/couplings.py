@@ -13,8 +13,6 @@ from driftfit.seeds import derive_seed
 from driftfit.transport.plan import Entries, monotone_entries
 from driftfit.transport.problem import Problem, Solution
 
-__all__ = ["IndependentCoupling", "OracleCoupling", "RandomCoupling", "Sliced", "UniformCoupling"]
-
 
 @dataclass(frozen=True)
 class Sliced:

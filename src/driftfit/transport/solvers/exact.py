@@ -34,8 +34,6 @@ from driftfit.transport.solvers.pricing import CANDIDATES, Master, price_out, wh
 from driftfit.transport.solvers.simplex import TransportTree
 from driftfit.transport.solvers.sinkhorn import annealed_potentials, annealing
 
-__all__ = ["SMALL_PAIRS", "Exact"]
-
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
 

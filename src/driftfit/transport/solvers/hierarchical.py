@@ -23,8 +23,6 @@ from driftfit.transport.solvers.anytime import bidding_for, refine
 from driftfit.transport.solvers.auction import TiesError, assign, product_provider
 from driftfit.transport.solvers.exact import Exact
 
-__all__ = ["Hierarchical"]
-
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
 # The samples of one part and the weight each has there.

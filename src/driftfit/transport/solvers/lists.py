@@ -19,8 +19,6 @@ from driftfit.transport.costs.near import NearTable
 from driftfit.transport.costs.products import NO_CODES, Quantised
 from driftfit.transport.costs.table import BLOCK_ENTRIES, QUICK_ENTRIES, row_parts
 
-__all__ = ["BlockCosts", "CandidateLists", "CostProvider", "Shares", "StoredCosts", "TreeCosts", "fill_lists"]
-
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
 

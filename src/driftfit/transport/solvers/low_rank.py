@@ -17,8 +17,6 @@ from driftfit.transport.plan import large_entries, round_to_marginals
 from driftfit.transport.problem import Problem, Solution
 from driftfit.transport.reductions import among_carriers
 
-__all__ = ["LowRank"]
-
 Float = NDArray[np.float64]
 
 # More pairs than this are not written out as a dense plan.

@@ -14,8 +14,6 @@ from driftfit.errors import SolverError
 from driftfit.transport.arrays import beside, is_tensor, to_numpy
 from driftfit.transport.costs.table import CostTable
 
-__all__ = ["LinearProgramme", "Matching"]
-
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
 

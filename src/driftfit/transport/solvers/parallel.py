@@ -21,8 +21,6 @@ from driftfit.transport.costs.table import row_parts
 from driftfit.transport.solvers.auction import cost_spread
 from driftfit.transport.solvers.lists import StoredCosts
 
-__all__ = ["ParallelAuction"]
-
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
 

@@ -22,8 +22,6 @@ from driftfit.transport.costs.table import CostTable
 from driftfit.transport.plan import monotone_entries
 from driftfit.transport.problem import equal_weights
 
-__all__ = ["CANDIDATES", "Master", "price_out", "whole_units"]
-
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
 Progress = Callable[[str, float], None]

@@ -19,8 +19,6 @@ from driftfit.errors import SolverError
 from driftfit.transport.arrays import is_tensor, to_numpy
 from driftfit.transport.costs.table import CostTable, HeldTable, table_parts
 
-__all__ = ["TransportTree", "scaled_flow"]
-
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
 

@@ -22,8 +22,6 @@ from driftfit.transport.plan import Entries, balanced, large_entries, round_to_m
 from driftfit.transport.problem import Problem, Solution, fits_on_device
 from driftfit.transport.reductions import among_carriers
 
-__all__ = ["Greenkhorn", "Sinkhorn", "annealed_potentials", "annealing", "column_potential", "row_shares"]
-
 Float = NDArray[np.float64]
 Progress = Callable[[str, float], None]
 Index = NDArray[np.int64]

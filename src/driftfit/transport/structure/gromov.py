@@ -34,8 +34,6 @@ from driftfit.transport.solvers.exact import SMALL_PAIRS
 from driftfit.transport.solvers.sinkhorn import column_potential, row_shares
 from driftfit.transport.structure.inner import Clouds, distance_bound
 
-__all__ = ["FusedGromovWasserstein", "GromovWasserstein"]
-
 Float = NDArray[np.float64]
 Progress = Callable[[str, float], None]
 # A plan's entries.

@@ -24,8 +24,6 @@ from driftfit.transport.costs.table import row_parts
 from driftfit.transport.plan import monotone_entries
 from driftfit.transport.problem import Problem, equal_weights
 
-__all__ = ["Cloud", "Clouds", "distance_bound", "embed_distances", "principal"]
-
 Float = NDArray[np.float64]
 
 # Sums of this module are right to this share of their largest term, with much to spare.

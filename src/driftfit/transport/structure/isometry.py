@@ -16,8 +16,6 @@ from driftfit.transport.arrays import beside, is_tensor
 from driftfit.transport.problem import Problem, Solver
 from driftfit.transport.structure.gromov import GromovWasserstein
 
-__all__ = ["Isometry", "isometry"]
-
 # The ratio of an isometry is at most this, and its interval ends below that. Fixed on turned and coloured digits (0.9
 # to 1.2, intervals up to 1.3), small clusters (0.7 to 1.3, up to 2.7), portraits (2 and more) and Cover Type (2 and
 # more, intervals up to 9 and more), see docs/frontier.md.

@@ -16,9 +16,6 @@ from driftfit.transport.problem import Problem, Solution, Solver, placed
 from driftfit.transport.solve import optimal_plan
 from driftfit.transport.structure.inner import Clouds, principal
 
-__all__ = ["Affine", "Map", "Mapped", "Orthogonal", "SameRank", "SameScale", "middle_ranks"]
-
-
 # The relative fall of the cost under the map below which there are no more rounds.
 _FALL = 1e-4
 
