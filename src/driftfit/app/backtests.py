@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import io
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from driftfit.app.checked import Progress, new_learner, recorded
-from driftfit.app.prepare import Prepared, prepare
+from driftfit.app.forecasts import Forecasts
+from driftfit.app.prepare import prepare
 from driftfit.app.read import Table
 from driftfit.app.run_summary import plain
 from driftfit.app.settings import Settings
 from driftfit.errors import InputError
-from driftfit.files import write_bytes
 from driftfit.parallel import Engine
 from driftfit.selection import Backtest, as_way, backtest, history_ways
 
@@ -57,7 +51,7 @@ def backtest_table(
         ways = history_ways(settings.seed)
         if settings.method is not None:
             ways[settings.method_word] = as_way(settings.method, settings.seed)
-        store = None if folder is None else _Store.of(folder, prepared, learner.estimator, settings)
+        store = None if folder is None else Forecasts(folder=folder).of(prepared.history, learner, settings)
         found = backtest(
             prepared.history, learner, ways, metric=settings.metric, late=settings.late, seed=settings.seed,
             engine=engine, store=store, on_forecast=lambda done, total: report("backtest", done, total),
@@ -85,41 +79,3 @@ def backtest_summary(found: Backtest) -> dict[str, Any]:
         }
     )
     return content
-
-
-@dataclass(frozen=True)
-class _Store:
-    """A folder of forecasts, one file each, named by all that a forecast depends on."""
-
-    folder: Path
-    key: str
-
-    @classmethod
-    def of(cls, folder: Path, prepared: Prepared, estimator: Any, settings: Settings) -> _Store:
-        """The forecasts of these rows, labels, model and settings; those of others have other names."""
-        digest = hashlib.blake2b(digest_size=12)
-        digest.update(repr((str(estimator), settings.seed, settings.late, settings.method)).encode())
-        for domain in prepared.history or ():
-            digest.update(np.ascontiguousarray(domain.samples).tobytes())
-            digest.update(repr(None if domain.labels is None else domain.labels.tolist()).encode())
-        return cls(Path(folder) / "forecasts", digest.hexdigest())
-
-    def get(self, way: str, window: int) -> NDArray[np.float64] | str | None:
-        """A forecast that is there, or why there is none to be had."""
-        path = self._path(way, window)
-        try:
-            found = np.load(path, allow_pickle=False)
-        except (OSError, ValueError, EOFError):
-            return None
-        return str(found) if found.dtype.kind == "U" else np.asarray(found)
-
-    def put(self, way: str, window: int, forecast: Any) -> None:
-        """Keep a forecast, completely or not at all."""
-        held = io.BytesIO()
-        np.save(held, np.asarray(forecast), allow_pickle=False)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        write_bytes(self._path(way, window), held.getvalue())
-
-    def _path(self, way: str, window: int) -> Path:
-        name = hashlib.blake2b(repr((self.key, way, window)).encode(), digest_size=12).hexdigest()
-        return self.folder / f"{name}.npy"

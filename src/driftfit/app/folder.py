@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from driftfit.app.model_file import FORMAT, load_predictor, read_json, save_pred
 from driftfit.app.own_model import OwnModel
 from driftfit.app.parquet_files import write_frames
 from driftfit.app.predictor import Predictor
-from driftfit.app.read import hash_file
+from driftfit.app.read import Table, hash_file, open_table
 from driftfit.app.report.card import model_card
 from driftfit.errors import InputError, one_line
 from driftfit.files import atomic_file, cannot_write, new_folder, recover, write_bytes, write_json, write_text
@@ -62,7 +63,13 @@ def _check_replaceable(folder: Path, force: bool) -> None:
 
 
 def save_run(
-    result: Result, summary: dict[str, Any], folder: Path, *, page: Page | None = None, force: bool = False
+    result: Result,
+    summary: dict[str, Any],
+    folder: Path,
+    *,
+    page: Page | None = None,
+    force: bool = False,
+    rows: Path | None = None,
 ) -> Path:
     """Write model, predictions, numbers, report and model card; the folder appears whole or not at all.
 
@@ -76,6 +83,8 @@ def save_run(
         Builds the report; without it there is none.
     force : bool
         Replace a run that is there already, if nobody changed it.
+    rows : Path, optional
+        A file with the rows that the run was made from, to be kept with it.
     """
     check_target(folder, force)
     with new_folder(folder, lambda there: _check_replaceable(there, force)) as making:
@@ -87,6 +96,14 @@ def save_run(
         if page is not None:
             write_text(making / REPORT, page([summary]))
             files.append(making / REPORT)
+        packed = None if result.forecasts is None else result.forecasts.packed()
+        if packed is not None:
+            write_bytes(making / FORECASTS, packed)
+            files.append(making / FORECASTS)
+        if rows is not None:
+            with rows.open("rb") as source, atomic_file(making / ROWS) as target:
+                shutil.copyfileobj(source, target, 1 << 20)
+            files.append(making / ROWS)
         write_manifest(making, files)
     return folder
 
@@ -108,6 +125,15 @@ def read_result(folder: Path) -> dict[str, Any]:
     """The numbers of a run, checked. Pages that are made from them may be changed or gone."""
     open_run(folder, pages=False)
     return read_json(folder / RESULT)
+
+
+def table_of_run(folder: Path, named: Sequence[Path]) -> Table:
+    """The rows that a run was made from: those in its folder, or the files that its command names."""
+    summary = read_result(folder)
+    table = open_table([folder / ROWS] if (folder / ROWS).is_file() else named)
+    if [file.sha256 for file in table.files] != [file.get("sha256") for file in summary["data"]["files"]]:
+        raise InputError("the table is not the one of the run any more; run adapt again")
+    return table
 
 
 def page_of(results: list[dict[str, Any]], page: Page) -> str:
@@ -161,6 +187,7 @@ def _with_estimate(result: Result) -> Iterator[pd.DataFrame]:
 
 
 MANIFEST, RESULT, CARD, REPORT = "manifest.json", "result.json", "MODEL_CARD.md", "report.html"
+FORECASTS, ROWS = "forecasts.npz", "rows.parquet"
 _LONGEST_NAME = 255
 # Made from the result; a run without them has lost nothing.
 _PAGES = frozenset({CARD, REPORT})

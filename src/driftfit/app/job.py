@@ -13,6 +13,7 @@ import pandas as pd
 
 from driftfit.app.answer import answer_of
 from driftfit.app.checked import Checked, Progress, check_table, recorded
+from driftfit.app.forecasts import Forecasts
 from driftfit.app.labelled_rows import LabelledRows, adapt_with_labels
 from driftfit.app.models import is_network
 from driftfit.app.parquet_files import Spooled, collected
@@ -73,6 +74,8 @@ class Result:
     predictions : DataFrame or Spooled
         One row per target row; in a temporary file where there are millions (`Spooled.frames`).
     warnings : tuple of str
+    forecasts : Forecasts or None
+        What the ways to learn said about past windows, to be found again when rows or labels arrive.
     """
 
     checked: Checked
@@ -83,6 +86,7 @@ class Result:
     predictor: Predictor
     predictions: pd.DataFrame | Spooled
     warnings: tuple[str, ...]
+    forecasts: Forecasts | None = None
 
     @property
     def source(self) -> Learner:
@@ -153,6 +157,7 @@ def adapt_checked(
     *,
     every_candidate: bool = False,
     engine: Engine | None = None,
+    forecasts: Forecasts | None = None,
 ) -> Result:
     """Go on where `check_table` stopped: adapt, decide on the same view, predict every row of the last window.
 
@@ -166,11 +171,14 @@ def adapt_checked(
         Predict by every remedy that was tried as well, each in a column ``prediction by NAME``.
     engine : Engine, optional
         Where candidates and predictions are made, side by side; the results are the same.
+    forecasts : Forecasts, optional
+        Where those of past windows are found and kept.
     """
     report = progress or (lambda stage, done, total: None)
     prepared, source = checked.prepared, checked.source
+    store = (forecasts or Forecasts()).of(prepared.history, source, checked.settings)
     with recorded() as messages:
-        adaptation, students, tried = _adapted(checked, report, labelled, engine)
+        adaptation, students, tried = _adapted(checked, report, labelled, engine, store)
         choice = _choice(checked.settings, adaptation)
         report("estimate", 0, 1)
         decision = _decision(checked, adaptation, choice, students)
@@ -198,7 +206,7 @@ def adapt_checked(
     shares = source_rows.one_hot(source.classes).mean(axis=0)
     missing = classes_today(counts, predictor.classes.tolist(), shares.tolist())
     told = tuple(dict.fromkeys([*checked.warnings, *messages, *class_warnings(choice, missing)]))
-    return Result(checked, adaptation, path, choice, decision, predictor, predictions, told)
+    return Result(checked, adaptation, path, choice, decision, predictor, predictions, told, store)
 
 
 def _sets(coverage: float | None, choice: Choice) -> PredictionSets | None:
@@ -285,7 +293,11 @@ def _from_backtest(found: Backtest, way: str) -> AccuracyEstimate:
 
 
 def _adapted(
-    checked: Checked, report: Progress, labelled: LabelledRows | None, engine: Engine | None
+    checked: Checked,
+    report: Progress,
+    labelled: LabelledRows | None,
+    engine: Engine | None,
+    store: Forecasts | None,
 ) -> tuple[Adaptation, dict[int, Learner], dict[str, Learner]]:
     """The adaptation, the model after each given window by its number, and that of each remedy by its name."""
     training, last = checked.prepared.training, checked.view.last
@@ -325,14 +337,14 @@ def _adapted(
         settings = checked.settings
         past = ByHistory(
             None, settings.metric, settings.late, method, settings.seed, engine,
-            on_forecast=partial(report, "backtest"), on_candidate=one_more, fitted=True,
+            on_forecast=partial(report, "backtest"), on_candidate=one_more, fitted=True, store=store,
         )  # fmt: skip
         adaptation = past.adapt(checked.source, history, watch)
     elif labelled is None:
         seen = history if history is not None and method.learns_from_history else training
         adaptation = method.adapt(checked.source, seen, watch)
     else:
-        adaptation = adapt_with_labels(checked, labelled, watch, one_more, engine)
+        adaptation = adapt_with_labels(checked, labelled, watch, one_more, engine, store)
     report("adapt", total, total)
     return adaptation, students, tried
 

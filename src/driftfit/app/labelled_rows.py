@@ -35,7 +35,7 @@ from driftfit.selection import (
 )
 from driftfit.selection.accuracy import spread
 from driftfit.selection.answers import worth_of
-from driftfit.selection.backtest import FEWEST_WINDOWS, judged_windows
+from driftfit.selection.backtest import FEWEST_WINDOWS, ForecastStore, judged_windows
 from driftfit.selection.chosen import SOURCE
 from driftfit.selection.runs import OnCandidate
 from driftfit.selection.weighted import effective_size
@@ -188,6 +188,7 @@ def adapt_with_labels(
     on_step: OnStep = None,
     on_candidate: OnCandidate | None = None,
     engine: Engine | None = None,
+    store: ForecastStore | None = None,
 ) -> Adaptation:
     """Every remedy, and models that learn from the labels, compared with the old model on the labelled rows."""
     known = labelled.codes >= 0
@@ -198,7 +199,7 @@ def adapt_with_labels(
     reference = None
     if checked.prepared.history is not None and checked.in_use is None:
         # What the past chose is what the labels have to beat.
-        reference, ways = _of_history(checked, engine)
+        reference, ways = _of_history(checked, engine, store)
         candidates |= ways
     if known.any():
         samples, codes, seed = labelled.samples[known], labelled.codes[known], checked.settings.seed
@@ -225,15 +226,16 @@ def adapt_with_labels(
     return replace(adaptation, choice=told)
 
 
-def _of_history(checked: Checked, engine: Engine | None) -> tuple[str, dict[str, Method]]:
+def _of_history(checked: Checked, engine: Engine | None, store: ForecastStore | None) -> tuple[str, dict[str, Method]]:
     """The way to learn that backtests choose, and all others, as candidates."""
     history, settings = checked.prepared.history, checked.settings
     ways = history_ways(settings.seed)
     reference = SOURCE
     if history is not None and len(judged_windows(history, 0)) >= FEWEST_WINDOWS:
         found = backtest(
-            history, checked.source, ways, metric=settings.metric, late=settings.late, seed=settings.seed, engine=engine
-        )
+            history, checked.source, ways, metric=settings.metric, late=settings.late, seed=settings.seed,
+            engine=engine, store=store,
+        )  # fmt: skip
         best = worth_of(found, found.best)[0]
         reference = SOURCE if best == ALL_LABELS else best
     others: dict[str, Method] = {

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from driftfit.app.columns import ColumnPlan, as_matrix, conform, make_preprocessing, plan_columns
+from driftfit.app.forecasts import PastWindows
 from driftfit.app.known import KnownRows, known_rows
 from driftfit.app.labels import Labels
 from driftfit.app.read import Table
@@ -73,13 +74,21 @@ def prepare(table: Table, settings: Settings) -> Prepared:
         place = np.searchsorted(chosen, rows)
         return Domain(matrix[place], labels=values, name=name, groups=None if groups is None else groups[place])
 
+    def past_windows(domains: list[Domain], rows: list[NDArray[np.int64]]) -> DomainSequence:
+        if table.image_shape is not None or settings.encoder is not None:
+            # Pixels have no scale of their own, and an encoder was made for these features.
+            return DomainSequence(domains)
+        return PastWindows(domains, conformed, [np.searchsorted(chosen, own) for own in rows], preprocessing)
+
     later = [domain(rows, window.name) for window, rows in zip(windows[1:], parts[1:], strict=True)]
     numbers = np.unique(places)
     history = None
     if len(numbers) > 1:
         own = [(labels.rows[places == n], known.names[n], labels.values[places == n]) for n in numbers]
-        past = [domain(*one) for one in own]
-        history = DomainSequence(past if known.asked is None else [*past, *later])
+        past, places_of = [domain(*one) for one in own], [rows for rows, *_ in own]
+        if known.asked is not None:
+            past, places_of = [*past, *later], [*places_of, *parts[1:]]
+        history = past_windows(past, places_of)
         training = history.from_last_labelled()
     else:
         training = DomainSequence([domain(parts[0], windows[0].name, labels.values), *later])

@@ -42,16 +42,15 @@ def summarise(result: Result, command: list[str] | None = None, redo: str = "", 
     owners = feature_owners(prepared.preprocessing, prepared.plans)
     features, lines = what_moved(prepared.sample, owners, settings.seed)
     kept = result.adapted if result.kept == "adapted" else result.source
+    answer = answer_of(result, run).to_dict()
+    created = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     content = {
-        "answer": answer_of(result, run).to_dict(),
+        "answer": answer,
+        "log": [_decided(result, answer["sentences"], created)],
         "driftfit": __version__,
-        "created": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        "created": created,
         "command": command or [],
-        "config": {
-            **settings.describe(),
-            "n_generated_used": result.n_generated,
-            "n_generated_reason": result.choice.sentence,
-        },
+        "config": settings.describe() | _used(result),
         "generated": _generated(result.choice),
         "remedies": _remedies(result.choice),
         "backtest": past_windows(result.choice),
@@ -127,6 +126,17 @@ def plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | int):
         return value
     return str(value)
+
+
+def _used(result: Result) -> dict[str, Any]:
+    return {"n_generated_used": result.n_generated, "n_generated_reason": result.choice.sentence}
+
+
+def _decided(result: Result, sentences: list[str], created: str) -> dict[str, Any]:
+    """This decision as an entry of the log of a run."""
+    known = [one for one in result.checked.prepared.sampled if one.startswith("labels until ")]
+    came = f"{result.checked.table.n_rows:,} rows{''.join(f'; {one}' for one in known)}."
+    return {"at": created, "came": came, "done": sentences[1], "expected": sentences[2]}
 
 
 def _data(result: Result) -> dict[str, Any]:

@@ -12,13 +12,16 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from driftfit.app.backtests import backtest_table
+from driftfit.app.checked import check_table
 from driftfit.app.folder import load_run, save_run
-from driftfit.app.job import Result, adapt_table
+from driftfit.app.forecasts import Forecasts
+from driftfit.app.job import Result, adapt_checked, adapt_table
 from driftfit.app.models import method_from_word, model_from_word
 from driftfit.app.predictor import Predictor
 from driftfit.app.read import Table, open_table, table_of
 from driftfit.app.run_summary import summarise
 from driftfit.app.settings import Column, FilePosition, History, Limits, RowPosition, Settings
+from driftfit.app.update import arrived, told_of, whole_frame
 from driftfit.app.windows import ByCalendar
 from driftfit.domains import ByQuantile, ByValue
 from driftfit.domains.windows import Windows
@@ -86,6 +89,23 @@ class Run:
         if self.result is None:
             raise InputError("this run was loaded: it is in its folder already")
         return save_run(self.result, self.summary, Path(folder), page=build_page, force=force)
+
+    def update(self, rows: Any, engine: Engine | None = None) -> Run:
+        """The run with new rows, and with labels that arrived for old ones: what `adapt` gives for all of them.
+
+        Rows are recognised by the columns of ``id`` and the order, or by all their values where there is no ``id``.
+        Forecasts of past windows that do not change are not made again.
+        """
+        if self.result is None:
+            raise InputError("a loaded run does not hold its rows; use driftfit update RUN/ NEW, or adapt again")
+        settings, table = self.result.checked.settings, self.result.checked.table
+        found = arrived(whole_frame(table), whole_frame(_table(rows, self.predictor)), settings)
+        if found.nothing:
+            return self
+        known = Forecasts({} if self.result.forecasts is None else dict(self.result.forecasts.known))
+        result = adapt_checked(check_table(table_of(found.rows), settings), engine=engine, forecasts=known)
+        summary, _ = told_of(found, self.predictions, settings.metric, self.summary, summarise(result))
+        return Run(result.predictor, summary, result)
 
     def report(self, target: str | Path) -> Path:
         """Write the report as one HTML file."""

@@ -66,7 +66,8 @@ class ByCalendar:
         """The period of each date."""
         if order.dtype.kind != "M":
             raise InputError(
-                f"windows by {self.period} need an order column of dates, such as 2023-10-27; cut others by --windows"
+                f"windows by {self.period} need an order column of dates, such as 2023-10-27; --window-by value makes "
+                "a window of each value, --windows 5 cuts by the number of rows"
             )
         return pd.DatetimeIndex(order).to_period(_PERIODS[self.period])
 

@@ -8,7 +8,21 @@ import sys
 from typing import NoReturn
 
 from driftfit import __version__
-from driftfit.cli import adapt, backtest, check, datasets, demo, export, label, paper, predict, report, runs, sweep
+from driftfit.cli import (
+    adapt,
+    backtest,
+    check,
+    datasets,
+    demo,
+    export,
+    label,
+    paper,
+    predict,
+    report,
+    runs,
+    sweep,
+    update,
+)
 from driftfit.cli.text import printable
 from driftfit.errors import InputError, SolverError
 
@@ -20,6 +34,7 @@ COMMANDS = {
     "backtest": backtest,
     "adapt": adapt,
     "label": label,
+    "update": update,
     "predict": predict,
     "report": report,
     "export": export,
@@ -73,8 +88,8 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
     top = argparse.ArgumentParser(
         prog="driftfit",
         description="Adapt a classifier to data that drift, without new labels.",
-        epilog="With a table of your own: check, adapt, then predict. Without one: demo. "
-        "driftfit COMMAND --help explains a command.",
+        epilog="With a table of your own: check, backtest, adapt, then predict; update when rows or labels "
+        "arrive. Without one: demo. driftfit COMMAND --help explains a command.",
         allow_abbrev=False,
     )
     top.add_argument("--version", action="version", version=f"driftfit {__version__}")

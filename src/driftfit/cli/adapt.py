@@ -14,6 +14,7 @@ from driftfit.cli.engine_options import declare_engine, engine_of
 from driftfit.cli.parsing import Fail, need_tables, output_path
 from driftfit.cli.table_options import UNTRUSTED, declare_table, settings_of
 from driftfit.cli.text import printable
+from driftfit.errors import InputError
 
 HELP = """Adapt a classifier to the newest rows of a table, which need no labels.
 
@@ -84,6 +85,19 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
             print(f"\n{check_text(summary['check'])}\n{_details(summary)}")
         print(f"\nreport: {printable(str(chosen.out / 'report.html'))}")
     return UNTRUSTED if chosen.fail_on == "untrusted" and not result.trusted else 0
+
+
+def as_called(folder: Path) -> tuple[argparse.Namespace, list[str], dict[str, Any]]:
+    """The options that a run was made with, the words of that command, and the run's numbers."""
+    from driftfit.app.folder import read_result
+
+    summary = read_result(folder)
+    command = [str(word) for word in summary.get("command") or []]
+    if command[:1] != ["adapt"]:
+        raise InputError(f"{str(folder)!r} does not say how it was made; run driftfit adapt again")
+    parser = argparse.ArgumentParser(prog="driftfit adapt")
+    declare(parser)
+    return parser.parse_intermixed_args(command[1:]), command, summary
 
 
 def _details(summary: dict[str, Any]) -> str:

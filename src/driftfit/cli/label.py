@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from driftfit.cli import adapt
+from driftfit.cli.adapt import as_called
 from driftfit.cli.bars import stages
 from driftfit.cli.parsing import Fail, at_least, need_tables, output_path
 from driftfit.cli.table_options import settings_of
@@ -31,22 +31,13 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
     need_tables("label")
     if chosen.out.suffix != ".csv":
         fail(f"rows to label are written as .csv, got {str(chosen.out)!r}")
-    from driftfit.app import check_table, open_table
+    from driftfit.app import check_table
     from driftfit.app.csv_files import without_formulas
-    from driftfit.app.folder import read_result, write_predictions
+    from driftfit.app.folder import table_of_run, write_predictions
     from driftfit.app.labelled_rows import wanted_rows
-    from driftfit.errors import InputError
 
-    summary = read_result(chosen.run)
-    command = [str(word) for word in summary.get("command") or []]
-    if command[:1] != ["adapt"]:
-        raise InputError(f"{str(chosen.run)!r} does not say how it was made; run driftfit adapt again")
-    parser = argparse.ArgumentParser(prog="driftfit adapt")
-    adapt.declare(parser)
-    told = parser.parse_intermixed_args(command[1:])
-    table = open_table(told.tables)
-    if [file.sha256 for file in table.files] != [file.get("sha256") for file in summary["data"]["files"]]:
-        raise InputError("the table is not the one of the run any more; run adapt again")
+    told, _, _ = as_called(chosen.run)
+    table = table_of_run(chosen.run, told.tables)
     with stages() as progress:
         checked = check_table(table, settings_of(told, fail), progress)
     rows = wanted_rows(checked, chosen.budget)

@@ -123,6 +123,13 @@ def check_rows(result: Mapping[str, Any]) -> list[list[str]]:
     return rows
 
 
+def decisions(result: Mapping[str, Any]) -> list[list[str]]:
+    """The newest decisions of a run, the newest first: when, what came, what was done, expected, and came of it."""
+    parts = ("came", "done", "expected", "outcome")
+    log = records(dig(result, "log"))[-_MOST_ROWS:]
+    return [[moment(one.get("at")), *(clip(one.get(part), 600) for part in parts)] for one in reversed(log)]
+
+
 def gain_unit(result: Mapping[str, Any]) -> str:
     """What gains of remedies are counted in."""
     return "share of the rows" if dig(result, "remedies", "in_points") else "nats; in accuracy it is not known"

@@ -16,6 +16,7 @@ from driftfit.app.report.accuracy import confidence_histogram, overlaid_paths
 from driftfit.app.report.content import clip, dig, headline, number, percent, records, short, stops, texts
 from driftfit.app.report.listings import (
     check_rows,
+    decisions,
     differences,
     facts,
     fields,
@@ -70,6 +71,7 @@ def _report(result: Mapping[str, Any]) -> dict[str, Any]:
         "check_rows": check_rows(result),
         "warnings": texts(dig(result, "warnings"))[:20],
         "past": past_windows(result),
+        "log": decisions(result),
         "evidence": _evidence(result),
         "drift_chart": drift_bars(result),
         "gain_unit": gain_unit(result),
