@@ -1,9 +1,7 @@
-"""A table as CSV, JSON, Markdown and on the terminal."""
+"""A table as JSON, with every run, and as Markdown, which the terminal shows too."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,25 +10,6 @@ from typing import Any
 from driftfit.files import write_text
 from driftfit.lab.cells import Cell, Table
 from driftfit.lab.statistics import Entry, Interval, SweepTable
-
-_FILE_WIDTH = 160
-
-
-def as_csv(entries: Sequence[Entry]) -> str:
-    """One line for each place, with every measure that any of them has."""
-    out = io.StringIO()
-    measures = _measured(entries)
-    writer = csv.writer(out, lineterminator="\n")
-    for number, entry in enumerate(entries):
-        values: dict[str, float | None] = {}
-        for measure in measures:
-            values |= {measure: entry.means[measure], f"{measure}_ci95": entry.intervals[measure]}
-        values |= _compared(entry)
-        told, seconds = _described(entry), {"seconds_per_run": f"{entry.seconds:.2f}"}
-        if not number:
-            writer.writerow([*told, *values, *seconds])
-        writer.writerow([*told.values(), *map(_number, values.values()), *seconds.values()])
-    return out.getvalue()
 
 
 def as_json(entries: Sequence[Entry], results: Mapping[Cell, Mapping[str, Any]], about: Mapping[str, Any]) -> str:
@@ -119,28 +98,6 @@ def sweep_as_markdown(table: SweepTable) -> str:
     return "\n".join(lines) + "\n"
 
 
-def print_table(table: Table, entries: Sequence[Entry]) -> None:
-    """The table on the terminal, as Markdown where rich is missing."""
-    try:
-        from rich.console import Console
-        from rich.table import Table as RichTable
-    except ImportError:
-        print(f"\n{table.title}\n\n{as_markdown(table, entries)}\n{table.note}")
-        return
-    shown = _texts(entries, line="\n")
-    rows, columns = _sides(shown)
-    drawn = RichTable(title=table.title, caption=table.note or None)
-    drawn.add_column(table.corner, justify="right", overflow="fold")
-    for column in columns:
-        drawn.add_column(column, justify="center", overflow="fold")
-    for row in rows:
-        drawn.add_row(row, *(shown.get((row, column), "") for column in columns))
-    console = Console()
-    # A file or a pipe has no width to keep to.
-    console = console if console.is_terminal else Console(width=_FILE_WIDTH)
-    console.print(drawn)
-
-
 def write_outputs(
     table: Table,
     entries: Sequence[Entry],
@@ -149,7 +106,7 @@ def write_outputs(
     name: str,
     about: dict[str, Any],
 ) -> list[Path]:
-    """Write ``name.csv``, ``name.json`` and ``name.md`` into a folder; a figure also as PNG and SVG."""
+    """Write ``name.json`` and ``name.md`` into a folder; a figure also as PNG and SVG."""
     note = "Percent, mean ± 95 % confidence interval (Student's t)"
     if any(place.measure == "transductive_last" for place in table.places):
         note += "; accuracy is that of the last model on the target samples it was adapted to"
@@ -163,7 +120,6 @@ def write_outputs(
         )
         more += leads_as_markdown(table, entries)
     texts = {
-        ".csv": as_csv(entries),
         ".json": as_json(entries, results, about),
         ".md": f"# {table.title}\n\n{note.strip()}\n\n{as_markdown(table, entries)}{more}",
     }
@@ -197,7 +153,7 @@ def _sides(shown: Mapping[tuple[str, str], str]) -> tuple[list[str], list[str]]:
     return list(rows), columns
 
 
-def _texts(entries: Sequence[Entry], *, heldout: bool = False, line: str = " ") -> dict[tuple[str, str], str]:
+def _texts(entries: Sequence[Entry], *, heldout: bool = False) -> dict[tuple[str, str], str]:
     """The text of each place; the held-out view has accuracies alone."""
     shown: dict[tuple[str, str], str] = {}
     for entry in entries:
@@ -206,18 +162,18 @@ def _texts(entries: Sequence[Entry], *, heldout: bool = False, line: str = " ") 
             if not measure.startswith("transductive"):
                 continue
             measure = measure.replace("transductive", "heldout")
-        shown[entry.place.row, entry.place.column] = _text(entry, measure, line)
+        shown[entry.place.row, entry.place.column] = _text(entry, measure)
     return shown
 
 
-def _text(entry: Entry, measure: str, line: str) -> str:
+def _text(entry: Entry, measure: str) -> str:
     mean, interval = entry.means[measure], entry.intervals[measure]
     if mean is None:
         return "-"
     text = f"{mean:.1f}" + ("" if interval is None else f" ± {interval:.1f}")
     if entry.difference is None or entry.place.published is None or measure != entry.place.measure:
         return text
-    return f"{text}{line}({entry.place.published[0]:.1f}, {entry.difference:+.1f})"
+    return f"{text} ({entry.place.published[0]:.1f}, {entry.difference:+.1f})"
 
 
 def _lead_text(lead: float, interval: float | None) -> str:
@@ -232,10 +188,6 @@ def _measured(entries: Sequence[Entry]) -> list[str]:
     if not entries:
         return []
     return [measure for measure in entries[0].means if any(entry.means[measure] is not None for entry in entries)]
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.6g}"
 
 
 def _rounded(value: Any) -> Any:
