@@ -17,17 +17,8 @@ def group_codes(groups: Any, n: int, who: str) -> NDArray[np.int64]:
 
     A word gets a number that follows from the word alone, so that domains that were made one by one agree on it.
 
-    Parameters
-    ----------
-    groups : array-like
-        Whole numbers or words, one per row.
-    n : int
-        Number of rows.
-    who : str
-        Their name, for errors.
+    ``groups``: whole numbers or words, one per row. ``n``: number of rows. ``who``: their name, for errors.
 
-    Examples
-    --------
     >>> group_codes([7, 7, 3], 3, "groups").tolist()
     [7, 7, 3]
     >>> here, there = group_codes(["ann", "bob"], 2, "groups"), group_codes(["bob"], 1, "groups")

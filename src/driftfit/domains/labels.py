@@ -92,14 +92,8 @@ def without_marks(labels: NDArray[Any], first: NDArray[np.int64]) -> NDArray[Any
 
     A -1 marks a missing label beside words, and beside numbers where the first window does without it.
 
-    Parameters
-    ----------
-    labels : array
-    first : int array
-        Rows of the first window.
+    ``first``: rows of the first window.
 
-    Examples
-    --------
     >>> without_marks(np.array([0, 1, -1, 1]), np.array([0, 1])).tolist()
     [0, 1, None, 1]
     >>> without_marks(np.array([-1, 1, -1, 1]), np.array([0, 1])).tolist()

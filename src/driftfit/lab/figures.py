@@ -55,13 +55,8 @@ def draw_bars(table: Table, entries: Sequence[Entry], stem: Path) -> list[Path]:
 def draw_paths(paths: Mapping[str, Sequence[Sequence[Any]]], positions: Sequence[float], folder: Path) -> list[Path]:
     """Write ``vae.png`` and ``vae.svg``.
 
-    Parameters
-    ----------
-    paths : mapping
-        From the name of a line to its images: for each digit one image at each position.
-    positions : sequence of float
-        Between 0, the source, and 1, the target.
-    folder : Path
+    ``paths``: from the name of a line to its images: for each digit one image at each position. ``positions``: between
+    0, the source, and 1, the target.
     """
     from matplotlib.figure import Figure
 

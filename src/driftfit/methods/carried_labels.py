@@ -204,16 +204,8 @@ def trained_on(
 ) -> Learner:
     """A new model of labelled target samples, with the source and its labels where that is given.
 
-    Parameters
-    ----------
-    learner : Learner
-        What is trained anew.
-    target : Domain
-    codes : int array
-        Labels of the target's samples, as numbers of the learner's classes.
-    source : LabelledDomain, optional
-    mixup : float, optional
-        As for `CarriedLabels`.
+    ``learner``: what is trained anew. ``codes``: labels of the target's samples, as numbers of the learner's classes.
+    ``mixup``: as for `CarriedLabels`.
     """
     domains: list[Domain] = [target]
     said = [codes]

@@ -21,10 +21,6 @@ class MappedSource(Method):
     """A new model on the source's labels at the barycentres of the target rows that one plan sends each row to.
 
     Courty et al. 2017. Given windows between source and target are passed over: a chain of plans adds their errors.
-
-    Parameters
-    ----------
-    transport : Transport
     """
 
     transport: Transport = field(default_factory=Transport)

@@ -57,15 +57,9 @@ def generate_path(coupled: Coupled, n_generated: int) -> Path:
     Between neighbours ``n_generated`` domains are placed at ``t / (n_generated + 1)``,
     followed by the real neighbour itself (Algorithm 1 of the paper, for every pair).
 
-    Parameters
-    ----------
-    coupled : Coupled
-        The domains, in the space to generate in, and the plans between them.
-    n_generated : int
-        Domains strictly between two neighbours; with 0 the plans only measure the shifts.
+    ``coupled``: the domains, in the space to generate in, and the plans between them. ``n_generated``: domains strictly
+    between two neighbours; with 0 the plans only measure the shifts.
 
-    Examples
-    --------
     >>> from driftfit.methods.plans import Transport
     >>> sequence = DomainSequence([Domain([[0.0], [1.0]], [0, 1]), Domain([[4.0], [5.0]])])
     >>> path = generate_path(Transport().couple(sequence), 3)

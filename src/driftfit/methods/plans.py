@@ -24,15 +24,8 @@ _BLOCK = 65_536
 class Coupled:
     """Domains and the plans between neighbours; made once, whatever the number of generated domains.
 
-    Attributes
-    ----------
-    domains : DomainSequence
-        Whole.
-    samples : DomainSequence
-        What the plans couple: the domains, or a sample of each.
-    plans : tuple of Plan
-    shifts : tuple of float
-        Root mean square distance that each plan moves its mass.
+    ``domains``: whole. ``samples``: what the plans couple: the domains, or a sample of each. ``shifts``: root mean
+    square distance that each plan moves its mass.
     """
 
     domains: DomainSequence

@@ -16,16 +16,9 @@ from driftfit.models.scikit import fit_weighted
 class RescaledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Class probabilities ``softmax(scale * log p + offsets)`` of a trained classifier.
 
-    Parameters
-    ----------
-    estimator : classifier
-    scale : float
-        One over the temperature; below 1 for a classifier that is too sure of itself.
-    offsets : array of one number for each class
-        In the order of ``classes_``; the logarithm of the ratio of new to old proportions, for instance.
+    ``scale``: one over the temperature; below 1 for a classifier that is too sure of itself. ``offsets``: in the order
+    of ``classes_``; the logarithm of the ratio of new to old proportions, for instance.
 
-    Examples
-    --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> model = LogisticRegression().fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
     >>> rare = RescaledClassifier.of(model, 1.0, np.log([0.9, 0.1]) - np.log([0.5, 0.5]))
@@ -68,15 +61,9 @@ class RescaledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 class DecidingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Answers with the class of largest worth, where that is not always the likeliest one; probabilities stay.
 
-    Parameters
-    ----------
-    estimator : classifier
-    worth : array of shape (K, K)
-        What it is worth to answer class ``j`` (column) where class ``i`` (row) is true: minus a cost, or a weight of
-        each class on the diagonal, which is a threshold.
+    ``worth``: what it is worth to answer class ``j`` (column) where class ``i`` (row) is true: minus a cost, or a
+    weight of each class on the diagonal, which is a threshold.
 
-    Examples
-    --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> model = LogisticRegression().fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
     >>> wary = DecidingClassifier.of(model, np.diag([1.0, 4.0]))

@@ -57,8 +57,6 @@ def importance_weights(
 ) -> NDArray[np.float64]:
     """Weights of mean 1 for source rows, from a logistic regression between the rows of source and target.
 
-    Examples
-    --------
     >>> source = np.repeat([[0.0], [1.0]], 50, axis=0)
     >>> weights = importance_weights(source, np.ones((100, 1)))
     >>> bool(weights[0] < 0.5 < 1.5 < weights[-1])

@@ -28,17 +28,9 @@ class Taught(Method):
     Where columns move, a flexible model loses first what it had learnt in detail. A linear one keeps more, above all
     when each window is put in its own scale; the flexible one can then learn from it where the target is.
 
-    Parameters
-    ----------
-    teacher : scikit-learn classifier, optional
-        By default logistic regression on standardised columns.
-    method : Method
-        By which the teacher is adapted; by default each window is put in its own scale.
-    mixup : float, optional
-        As for `CarriedLabels`.
+    ``teacher``: by default logistic regression on standardised columns. ``method``: by which the teacher is adapted; by
+    default each window is put in its own scale. ``mixup``: as for `CarriedLabels`.
 
-    Examples
-    --------
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> from driftfit.datasets.toy import moving_gaussians
     >>> path = moving_gaussians((0, 3.5))

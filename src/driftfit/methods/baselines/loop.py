@@ -21,25 +21,11 @@ class PairedTrainer:
 
     Each training has a new optimiser and newly drawn networks of the baseline.
 
-    Parameters
-    ----------
-    module : nn.Module
-        Trained in place.
-    layer : str
-        Where encoder and head meet; ``"scores"``: behind the head.
-    baseline : Baseline
-    recipe : Recipe
-        Its early stopping is not used: a held-out loss on the labelled side does not
-        tell when the unlabelled side is served best.
-    sample_shape : tuple of int
-    n_classes : int
-    seed : int
-        Draws the baseline's networks; each training draws them again from its own.
-    capture : bool or None
-        Whether to capture the step as a CUDA graph; None: on CUDA.
+    ``module``: trained in place. ``layer``: where encoder and head meet; ``"scores"``: behind the head. ``recipe``: its
+    early stopping is not used: a held-out loss on the labelled side does not tell when the unlabelled side is served
+    best. ``seed``: draws the baseline's networks; each training draws them again from its own. ``capture``: whether to
+    capture the step as a CUDA graph; None: on CUDA.
 
-    Examples
-    --------
     >>> from driftfit.methods.baselines import DANN
     >>> from driftfit.models.torch.samples import Stored
     >>> from driftfit.models.networks import mlp
@@ -89,19 +75,10 @@ class PairedTrainer:
         Every step takes a full batch of each side, so that one captured step serves the whole
         training; an epoch is one pass over the side with more batches, the ragged end left out.
 
-        Parameters
-        ----------
-        samples0 : Samples
-        labels0 : int tensor
-            Class numbers of ``samples0``, on the same device.
-        samples1 : Samples
-        seed : int
-            Draws the baseline's networks, the order of the batches and what dropout drops.
-        epochs : int, optional
-            Other than the recipe's.
-        plan : Plan, optional
-            From the labelled to the unlabelled samples: each unlabelled batch meets labelled samples that the plan
-            joins to its own, instead of a batch at random.
+        ``labels0``: class numbers of ``samples0``, on the same device. ``seed``: draws the baseline's networks, the
+        order of the batches and what dropout drops. ``epochs``: other than the recipe's. ``plan``: from the labelled to
+        the unlabelled samples: each unlabelled batch meets labelled samples that the plan joins to its own, instead of
+        a batch at random.
         """
         self._renew_networks(derive_seed(seed, "networks"))
         both = nn.ModuleDict({"module": self.module, "extra": self.extra})

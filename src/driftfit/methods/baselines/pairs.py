@@ -25,22 +25,10 @@ class Outputs(NamedTuple):
 class Pair:
     """A labelled and an unlabelled batch, and the networks they go through.
 
-    Attributes
-    ----------
-    encoder, head : nn.Module
-        The two parts of the trained network.
-    extra : nn.Module
-        The baseline's own networks, trained along.
-    x0 : tensor
-        Labelled batch.
-    y0 : int tensor
-        Its class numbers.
-    x1 : tensor
-        Unlabelled batch.
-    progress : tensor without dimensions
-        Share of the training that is done; a tensor, so that a captured step sees it change.
-    prepared : tensor or None
-        What the baseline's `prepare` returned.
+    ``encoder`` and ``head``: the two parts of the trained network. ``extra``: the baseline's own networks, trained
+    along. ``x0``: labelled batch. ``y0``: its class numbers. ``x1``: unlabelled batch. ``progress``: share of the
+    training that is done; a tensor, so that a captured step sees it change. ``prepared``: what the baseline's `prepare`
+    returned.
     """
 
     encoder: nn.Module

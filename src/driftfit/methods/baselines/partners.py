@@ -15,16 +15,9 @@ class Partners:
 
     Drawn anew for each pass over the unlabelled side; what lost its mass to a cutoff gets any labelled sample.
 
-    Parameters
-    ----------
-    plan : Plan
-        From the labelled to the unlabelled samples.
-    seed : int
-    device : torch.device
-        Where the samples are indexed; one table goes there for each pass.
+    ``plan``: from the labelled to the unlabelled samples. ``device``: where the samples are indexed; one table goes
+    there for each pass.
 
-    Examples
-    --------
     >>> plan = Plan(np.array([0, 1]), np.array([1, 0]), np.array([0.5, 0.5]), (2, 2))
     >>> Partners(plan, 0, torch.device("cpu")).of(torch.tensor([0, 1]), 1).tolist()
     [1, 0]

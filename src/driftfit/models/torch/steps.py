@@ -20,23 +20,13 @@ _LEAST_NORM = 1e-12
 class Steps:
     """Takes the steps of one training, by a new optimiser.
 
-    Parameters
-    ----------
-    module : nn.Module
-        All that the loss trains or changes, trained in place.
-    loss : callable
-        From the inputs of a step to a loss.
-    optimiser : callable
-        From parameters to an optimiser.
-    rho : float
-        Radius of sharpness-aware minimisation (SAM, Foret et al. 2021): the update follows the gradient at the
-        weights moved by ``rho`` along the normalised gradient, so each step takes two passes. 0: a plain step.
-        Running statistics of normalisation layers see the first pass alone; dropout draws anew for the second.
-    capture : bool or None
-        Whether to capture the step as a CUDA graph; None: on CUDA, where the optimiser can be captured.
+    ``module``: all that the loss trains or changes, trained in place. ``loss``: from the inputs of a step to a loss.
+    ``optimiser``: from parameters to an optimiser. ``rho``: radius of sharpness-aware minimisation (SAM, Foret et al.
+    2021): the update follows the gradient at the weights moved by ``rho`` along the normalised gradient, so each step
+    takes two passes. 0: a plain step. Running statistics of normalisation layers see the first pass alone; dropout
+    draws anew for the second. ``capture``: whether to capture the step as a CUDA graph; None: on CUDA, where the
+    optimiser can be captured.
 
-    Examples
-    --------
     >>> module = nn.Linear(1, 1, bias=False)
     >>> _ = nn.init.zeros_(module.weight)
     >>> steps = Steps(module, lambda x: module(x).sum(), lambda own: torch.optim.SGD(own, lr=0.5))
