@@ -18,7 +18,7 @@ from driftfit.datasets.common import Preset
 from driftfit.domains import Domain, Interpolated
 from driftfit.errors import InputError
 from driftfit.files import write_json
-from driftfit.lab.figures import draw_paths
+from driftfit.lab.output import draw_paths
 from driftfit.lab.paper import provenance_of
 from driftfit.models.networks import ConvVAE, conv_net, fit_vae
 from driftfit.models.torch.samples import Stored, logits, pick_device

@@ -11,9 +11,8 @@ from scipy.special import rel_entr
 from scipy.stats import beta, norm
 
 from driftfit.errors import InputError
-from driftfit.theory.bound import Bound, guarantee
+from driftfit.theory.bound import JOINT_SHIFT, ONES, Assumptions, Bound, guarantee
 from driftfit.theory.checks import check_count, check_non_negative, check_positive, check_probability, check_shifts
-from driftfit.theory.constants import JOINT_SHIFT, ONES, Assumptions
 
 _HALVINGS = 60
 

@@ -15,8 +15,7 @@ from driftfit.domains import Domain, DomainSequence
 from driftfit.errors import InputError
 from driftfit.methods.adaptation import Adaptation, OnStep, StepRecord
 from driftfit.methods.assumptions import Assumption
-from driftfit.methods.baselines.layers import SCORES, last_hidden_layer
-from driftfit.methods.baselines.loop import PairedTrainer
+from driftfit.methods.baselines.loop import SCORES, PairedTrainer, last_hidden_layer
 from driftfit.methods.baselines.pairs import Baseline
 from driftfit.methods.method import Method
 from driftfit.methods.path import PathStep
