@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from driftfit.methods.path import Path, PathStep
+from driftfit.methods.plans import Path, PathStep
 from driftfit.methods.pseudo_labels import PseudoLabels
 from driftfit.models import Learner
 from driftfit.transport import Plan

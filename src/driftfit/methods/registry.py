@@ -8,8 +8,7 @@ from typing import Any
 
 from driftfit.errors import InputError
 from driftfit.methods import __path__ as places
-from driftfit.methods.assumptions import Assumption
-from driftfit.methods.method import Method
+from driftfit.methods.method import Assumption, Method
 from driftfit.methods.plans import Transport
 from driftfit.offers import folders, found
 

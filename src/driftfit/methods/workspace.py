@@ -6,8 +6,7 @@ from collections.abc import Hashable
 from typing import Any
 
 from driftfit.domains import Domain, DomainSequence
-from driftfit.methods.path import Path, generate_path, given_path
-from driftfit.methods.plans import Coupled, Transport
+from driftfit.methods.plans import Coupled, Path, Transport, generate_path, given_path
 from driftfit.models import Learner
 
 
