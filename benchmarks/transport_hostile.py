@@ -4,8 +4,9 @@
 
 Small problems have whole weights; their optimum is found in rational arithmetic, over all ways to match the units, and
 every lower bound and every proof is held against it. Larger ones are timed. Scales run from 1e-300 to 1e150; samples
-are dense or sparse, offset, duplicated, collinear, nearly equal, or of mixed scales. Goes on from its file when
-started again.
+are dense or sparse, offset, duplicated, collinear, nearly equal, or of mixed scales. A third kind goes through the
+entry points of POT: costs that are given, from subnormal to huge, weights of zero on either side, and a mass that is
+not 1; potentials must be feasible for every pair. Goes on from its file when started again.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ import scipy.sparse as sp
 KINDS = ["plain", "offset", "duplicated", "collinear", "whole numbers", "mixed scales", "nearly equal", "far sample"]
 # Units of mass in a small problem, at most; samples of each cloud in a timed one.
 _UNITS, _TIMED = 7, 200
+# The smallest number that is not 0.
+_FAINTEST = Fraction(5e-324)
 # Every so many problems one is timed.
 _EVERY = 5
 
@@ -110,6 +113,68 @@ def examine(number: int) -> dict[str, Any]:
     }
 
 
+def given_costs(rng: np.random.Generator, n: int, m: int) -> tuple[str, np.ndarray]:
+    """Costs as somebody may give them."""
+    plain = rng.standard_normal((n, m)) ** 2
+    kinds = {
+        "plain": plain,
+        "subnormal": np.round(plain * 1e4) * 5e-324,
+        "near the end": plain * 1e-307,
+        "huge": plain * 1e306,
+        "of all scales": plain * 10.0 ** rng.uniform(-320, 300, (n, m)),
+        "negative": rng.standard_normal((n, m)),
+        "ties": rng.integers(0, 3, (n, m)).astype(float),
+        "all equal": np.full((n, m), float(rng.integers(0, 2)) * 1e-310),
+        "a forbidden pair": np.where(rng.random((n, m)) < 0.3, 1e300, plain),
+    }
+    word = str(rng.choice(list(kinds)))
+    return word, kinds[word]
+
+
+def dropped_in(number: int) -> dict[str, Any]:
+    """One problem through `emd` and `solve_sample`: feasible potentials, true bounds, the mass that was given."""
+    from driftfit.transport import Exact, Problem, solve
+    from driftfit.transport.pot import emd, solve_sample
+
+    rng = np.random.default_rng([number, 3])
+    units = int(rng.integers(2, _UNITS + 1))
+    sides = []
+    for _ in range(2):
+        weights = shares(rng, int(rng.integers(1, units + 1)), units)
+        # Samples without weight, anywhere among the others.
+        for place in rng.integers(0, len(weights) + 1, rng.integers(0, 3)):
+            weights.insert(int(place), 0)
+        sides.append(weights)
+    mass = 10.0 ** rng.integers(-3, 4) / units if number % 4 == 1 else 1.0
+    a, b = (mass * np.array(own, dtype=float) for own in sides)
+    kind, costs = given_costs(rng, len(a), len(b))
+    exact = [[Fraction(float(value)) for value in row] for row in costs]
+    least = optimum(exact, *sides)
+    plan, log = emd(a, b, costs, log=True)
+    u, v = ([Fraction(float(value)) for value in log[name]] for name in "uv")
+    # What float64 can hold of a potential.
+    size = max(10**12 * _FAINTEST, *(abs(own) for own in [*u, *v, *(c for row in exact for c in row)]))
+    over = max(p + q - cost for p, row in zip(u, exact, strict=True) for q, cost in zip(v, row, strict=True))
+    proven = solve(Problem.from_costs(costs, a, b), Exact())
+    off = max(float(np.abs(plan.sum(axis) - own).max()) for axis, own in ((1, a), (0, b))) / a.sum()
+    x0, x1 = clouds(KINDS[number % len(KINDS)], rng, len(a), len(b))
+    found = solve_sample(x0, x1, a, b)
+    off = max(off, abs(float(found.plan.sum()) / a.sum() - 1.0))
+    dual = 0.0 if proven.certificate is None else proven.certificate.dual
+    return {
+        "number": number,
+        "kind": f"given, {kind}",
+        "infeasible": bool(over > size * Fraction(1, 10**12)),
+        "false bound": bool(Fraction(dual) > least),
+        "false proof": bool(
+            proven.certificate.proves_optimal()
+            and Fraction(float(proven.cost)) > least + abs(least) / 10**9 + size / 10**12 + 2 * _FAINTEST
+        ),
+        "proven": proven.certificate.proves_optimal(),
+        "marginal": off,
+    }
+
+
 def clocked(number: int) -> dict[str, Any]:
     """The time of one larger problem; of two runs where the first may have been disturbed."""
     from driftfit.transport import Exact, Problem, solve
@@ -148,12 +213,14 @@ def main() -> None:
     records: list[dict[str, Any]] = json.loads(path.read_text())["records"] if path.exists() else []
     start = time.perf_counter()
     for number in range(len(records), options.count):
-        records.append(clocked(number) if number % _EVERY == _EVERY - 1 else examine(number))
+        examined = clocked if number % _EVERY == _EVERY - 1 else (dropped_in if number % 2 else examine)
+        records.append(examined(number))
         if time.perf_counter() - start > options.seconds:
             break
     times = np.array([r["seconds"] for r in records if "seconds" in r])
     result = {
         "problems": len(records),
+        "infeasible potentials": sum(r.get("infeasible", False) for r in records),
         "false bounds": sum(r.get("false bound", False) for r in records),
         "false proofs": sum(r.get("false proof", False) for r in records),
         "proven": sum(r["proven"] for r in records),

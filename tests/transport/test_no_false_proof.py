@@ -99,6 +99,13 @@ def test_bound_of_one_row_of_subnormal_costs_is_true() -> None:
         assert Fraction(certificate.dual) <= Fraction(sum(numbers), len(numbers)) * Fraction(2) ** -1074
 
 
+def test_bound_of_costs_beside_far_larger_ones_is_true(rng: np.random.Generator) -> None:
+    # Where the larger ones are brought into range, the smaller ones lose digits.
+    for own in rng.random((20, 2)) * 1e-14:
+        certificate = solve(Problem.from_costs(np.where(np.eye(2), own, 1e297)), Exact()).certificate
+        assert Fraction(certificate.dual) <= sum(map(Fraction, own.tolist())) / 2
+
+
 def _entries(solution: Any) -> tuple[list[int], list[int], list[float]]:
     return solution.rows.tolist(), solution.cols.tolist(), solution.mass.tolist()
 

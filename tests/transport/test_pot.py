@@ -52,6 +52,13 @@ def test_potentials_are_feasible_where_both_sides_have_samples_without_weight(rn
         assert a @ log["u"] + b @ log["v"] == pytest.approx(cost, rel=1e-9)
 
 
+def test_potentials_of_huge_costs_are_finite(rng):
+    costs, mass = rng.random((5, 5)) * 1e307, rng.random(5) * 1000
+    _, found = pot.emd(mass, mass[::-1].copy(), costs, log=True)
+    assert np.isfinite(found["u"]).all()
+    assert (found["u"][:, None] + found["v"] <= costs + 1e295).all()
+
+
 def test_mass_of_samples_is_that_which_is_given(rng):
     x0, x1 = rng.normal(size=(4, 2)), rng.normal(size=(4, 2))
     found, theirs = (module.solve_sample(x0, x1, np.full(4, 2.0), np.full(4, 2.0)) for module in (pot, ot))

@@ -34,6 +34,8 @@ _NEIGHBOUR_PAIRS = 2.5e9
 _CLOSE_PAIRS = 16
 # Values below this may be off by as much as the second.
 _FAINT, _FAINTEST = 1e-290, 1e-300
+# More than a number loses that is scaled to below the range of float64.
+_TAKEN = 1e-322
 # Potential of a row that is not looked at: below all others.
 _LOWEST = -1e300
 
@@ -81,9 +83,10 @@ def certify(
         bound = "potentials"
     else:
         dual, bound = _bound_without_potentials(problem)
-    if problem.exponent == 0 and 0.0 < max(abs(primal), abs(dual)) < _FAINT:
-        # A relative error says nothing about numbers that lose digits below the range of float64.
-        dual -= _FAINTEST
+    if 0.0 < max(abs(primal), abs(dual)) < _FAINT:
+        # A relative error says nothing about numbers that lose digits below the range of float64. In a scaled problem
+        # these are the digits that scaling took from costs beside far larger ones.
+        dual -= _FAINTEST if problem.exponent == 0 else _TAKEN
     if dual < 0 and _never_negative(problem.cost):
         dual = 0.0
     gap, unit = relative_gap(primal, dual), problem.unit

@@ -76,7 +76,9 @@ def emd(
     if not log:
         return plan.astype(dtype, copy=False)
     u, v = _potentials(costs, w0, w1, solution, center_dual)
-    found = {"cost": float((plan * costs).sum()), "u": u, "v": v, "warning": None, "result_code": 1}
+    with np.errstate(over="ignore"):  # a cost beyond the range of float64 is infinite
+        cost = float((plan * costs).sum())
+    found = {"cost": cost, "u": u, "v": v, "warning": None, "result_code": 1}
     return plan.astype(dtype, copy=False), found
 
 
@@ -248,6 +250,7 @@ def _potentials(costs: Float, w0: Float, w1: Float, solution: Solution, centred:
     # Over all columns: those without weight bind rows without weight.
     u = (costs - v).min(axis=1)
     if centred:
-        shift = (w1 @ v - w0 @ u) / (w0.sum() + w1.sum())
+        total = w0.sum() + w1.sum()
+        shift = (w1 / total) @ v - (w0 / total) @ u
         u, v = u + shift, v - shift
     return u, v
