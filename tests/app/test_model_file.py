@@ -17,7 +17,7 @@ from sklearn.preprocessing import FunctionTransformer
 import driftfit.app
 from driftfit.app import load_run
 from driftfit.app.columns import as_matrix, conform, make_preprocessing, plan_columns
-from driftfit.app.export import onnx_inputs, to_onnx, to_skops
+from driftfit.app.export import onnx_inputs, read_by, to_onnx, to_skops
 from driftfit.app.folder import write_manifest
 from driftfit.app.model_file import save_predictor
 from driftfit.app.models import encoder_from_word, make_model, model_from_word
@@ -171,10 +171,13 @@ def test_what_has_no_onnx_form_says_so(rng):
         to_onnx(fitted(frame.assign(when=pd.date_range("2024-01-01", periods=N, freq="7h")), label))
 
 
-def test_the_exported_pipeline_predicts_the_same(rng):
+@pytest.mark.parametrize("model", ["logistic", "forest", "boosting", "mlp"])
+def test_the_exported_pipeline_is_read_by_the_line_that_is_printed(rng, model, tmp_path):
     frame, label = table(rng)
-    predictor = fitted(frame, label)
-    pipeline = skops.io.loads(to_skops(predictor), trusted=["numpy.dtype"])
+    predictor = fitted(frame, label, model)
+    data = to_skops(predictor)
+    (tmp_path / "export.skops").write_bytes(data)
+    pipeline = eval(read_by(data, tmp_path / "export.skops"), {"skops": skops})
     assert (pipeline.predict(conform(frame, predictor.plans)) == predictor.predict(frame)[0]).all()
 
 

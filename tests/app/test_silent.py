@@ -148,6 +148,31 @@ class TestLabels:
         predicted = pd.read_parquet(tmp_path / "RUN" / "predictions.parquet")["prediction"]
         assert set(predicted.tolist()) == {base, base + 1}
 
+    def test_dates_as_labels_stay_dates(self, tmp_path):
+        frame = table(label=[datetime.date(2020, 1, 1 + k % 2) for k in range(N)])
+        frame.to_parquet(tmp_path / "t.parquet")
+        frame.to_csv(tmp_path / "t.csv", index=False)
+        found = []
+        for name in ("t.parquet", "t.csv"):
+            column = open_table([tmp_path / name]).columns(["label"])["label"]
+            found.append(read_labels(column, np.arange(40), "label")[0].values.tolist())
+        assert found[0] == found[1] == ["2020-01-01", "2020-01-02"] * 20
+
+    def test_zeros_in_front_keep_classes_apart(self, tmp_path):
+        table(label=np.resize(["01", "1", "2"], N)).to_csv(tmp_path / "t.csv", index=False)
+        done = open_table([tmp_path / "t.csv"])
+        labels, _ = read_labels(done.columns(["label"])["label"], np.arange(40), "label", guessed=done.guessed)
+        assert set(labels.values) == {"01", "1", "2"}
+
+    @pytest.mark.parametrize("shares", ["0=nan", "0=nan,1=nan", "0=1.5,1=-0.5", "0=0.5,2=0.5"])
+    @pytest.mark.parametrize("command", [["check"], ["adapt", "-o", "RUN"]])
+    def test_proportions_are_looked_at_before_the_work(self, tmp_path, monkeypatch, command, shares):
+        monkeypatch.chdir(tmp_path)
+        table().to_csv("t.csv", index=False)
+        code, _, errors = driftfit(*command, "t.csv", "--label", "label", "--order", "when", "--proportions", shares)
+        assert code == 1
+        assert "proportions must" in errors
+
     def test_sparse_labels(self):
         labels, _ = read_labels(pd.Series(pd.arrays.SparseArray(np.arange(40) % 2)), np.arange(40), "label")
         assert labels.values.tolist() == [0, 1] * 20
@@ -251,6 +276,22 @@ class TestFormulas:
         assert set(pd.read_csv(folder / "raw.csv")["prediction"].str[:1]) == {"=", "@"}
         driftfit("predict", folder / "RUN", folder / "new.csv", "-o", folder / "out.parquet")
         assert set(pd.read_parquet(folder / "out.parquet")["prediction"].str[:1]) == {"=", "@"}
+
+    def test_headers_do_not_run_either_and_come_back(self, tmp_path):
+        frame = table().rename(columns={"label": "=evil()", "x": "@x"})
+        frame["=evil()"] = frame["=evil()"].map({0: "=1+1", 1: "b"})
+        frame.to_csv(tmp_path / "t.csv", index=False)
+        options = ["--label", "=evil()", "--order", "when", "--labels-until", "2", "-o"]
+        assert driftfit("adapt", tmp_path / "t.csv", *options, tmp_path / "RUN")[0] == 0
+        assert driftfit("label", tmp_path / "RUN", "--budget", "20", "-o", tmp_path / "rows.csv")[0] == 0
+        header = (tmp_path / "rows.csv").read_text().partition("\n")[0]
+        assert header == "row,weight,'=evil(),'@x,y,word"
+        rows = pd.read_csv(tmp_path / "rows.csv").assign(**{"'=evil()": "'=1+1"})
+        rows.to_csv(tmp_path / "rows.csv", index=False)
+        code, _, errors = driftfit(
+            "adapt", tmp_path / "t.csv", *options, tmp_path / "NEW", "--labels", tmp_path / "rows.csv"
+        )
+        assert code == 0, errors
 
 
 class TestImages:
@@ -408,6 +449,16 @@ class TestMessages:
         code, _, errors = driftfit("check", tmp_path / "table.csv", "--label", "label", "--order", "when")
         assert code == 1
         assert "is a pipe or a device" in errors
+
+    @pytest.mark.parametrize("option", ["--model", "--old-model"])
+    @pytest.mark.parametrize("code", ["sys.exit(0)", "def x(*rows): sys.exit(0)"])
+    def test_code_that_ends_the_program_is_no_success(self, tmp_path, option, code):
+        (tmp_path / "bad.py").write_text(f"import sys\n{code}\n")
+        table().to_csv(tmp_path / "t.csv", index=False)
+        words = ["--label", "label", "--order", "when", option, f"{tmp_path / 'bad.py'}:x", "-o", tmp_path / "RUN"]
+        left, _, errors = driftfit("adapt", tmp_path / "t.csv", *words)
+        assert left == 1
+        assert "was ended from within, with code 0" in errors
 
     def test_a_regressor_is_no_classifier(self, tmp_path):
         (tmp_path / "own.py").write_text("from sklearn.linear_model import Ridge\nmodel = Ridge()\n")

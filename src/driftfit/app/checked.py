@@ -115,6 +115,7 @@ def check_table(table: Table, settings: Settings, progress: Progress | None = No
         prepared = prepare(table, settings)
         report("read", 1, 1)
         report("check", 0, 1)
+        settings.given_proportions(np.unique(prepared.training.source.labels).tolist())
         source, told = _source_model(table, prepared, settings)
         view = settings.gate.view(prepared.sample, source)
         decision = assess(view, source, gate=settings.gate)
@@ -184,7 +185,7 @@ def _diagnosis(
     """What moved, where the features are columns and the model can be trained anew in no time."""
     if found is None:
         return "pictures and networks are not diagnosed column by column"
-    names = tuple(feature_owners(prepared.preprocessing, prepared.plans))
+    names = tuple(feature_owners(prepared.preprocessing, prepared.plans, named=True))
     stands = None if ladder is None else {name: not one.rejected for name, one in ladder.tested.items()}
     try:
         return diagnose_drift(source, prepared.sample, names, settings.seed, found=found, stands=stands)

@@ -69,18 +69,29 @@ def read_csv(path: Path) -> pd.DataFrame:
 
 
 def without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
-    """Words that a spreadsheet would run get an apostrophe in front; numbers, also written as text, stay.
+    """Words that a spreadsheet would run get an apostrophe in front, names of columns too; numbers stay.
 
-    >>> without_formulas(pd.DataFrame({"prediction": ["=1+1", "-2", "a"]}))["prediction"].tolist()
-    ["'=1+1", '-2', 'a']
+    >>> safe = without_formulas(pd.DataFrame({"=a": ["=1+1", "-2", "a"]}))
+    >>> safe.columns.tolist(), safe["'=a"].tolist()
+    (["'=a"], ["'=1+1", '-2', 'a'])
     """
-
-    def safe(value: Any) -> Any:
-        risky = isinstance(value, str) and value.lstrip()[:1] in ("=", "+", "-", "@") and exact_number(value) is None
-        return f"'{value}" if risky or (isinstance(value, str) and value[:1] in ("\t", "\r")) else value
-
     words = [name for name in frame.columns if frame[name].dtype.kind == "O"]
-    return frame.assign(**{name: frame[name].map(safe) for name in words})
+    safe = frame.assign(**{name: frame[name].map(_without_formula) for name in words})
+    return safe.rename(columns=_without_formula)
+
+
+def _without_formula(value: Any) -> Any:
+    risky = isinstance(value, str) and value.lstrip()[:1] in ("=", "+", "-", "@") and exact_number(value) is None
+    return f"'{value}" if risky or (isinstance(value, str) and value[:1] in ("\t", "\r")) else value
+
+
+def as_it_was(word: str) -> str:
+    """A word without the apostrophe that `without_formulas` put in front.
+
+    >>> as_it_was("'=1+1"), as_it_was("'tis")
+    ('=1+1', "'tis")
+    """
+    return word[1:] if word[:1] == "'" and _without_formula(word[1:]) == word else word
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,13 @@ def to_skops(predictor: Predictor) -> bytes:
     return repeatable(skops.io.dumps(_pipeline(predictor)))
 
 
+def read_by(data: bytes, path: Path) -> str:
+    """The line of Python that reads an exported pipeline; it names the types that skops does not trust by itself."""
+    import skops.io
+
+    return f"skops.io.load({str(path)!r}, trusted={skops.io.get_untrusted_types(data=data)!r})"
+
+
 def to_onnx(predictor: Predictor) -> bytes:
     """The pipeline as an ONNX model with one input per column and the outputs ``label`` and ``probabilities``.
 
@@ -42,7 +49,12 @@ def to_onnx(predictor: Predictor) -> bytes:
     from skl2onnx.common.exceptions import MissingConverter, MissingShapeCalculator
     from sklearn.impute import SimpleImputer
 
-    unsupported = {Kind.DATE: "dates", Kind.MANY_CATEGORIES: "categories put together"}
+    unsupported = {
+        Kind.DATE: "dates",
+        Kind.MANY_CATEGORIES: "categories put together",
+        Kind.TEXT: "free text",
+        Kind.NUMBERS: "lists of numbers",
+    }
     for plan in predictor.plans:
         if plan.kind in unsupported:
             raise InputError(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from driftfit.app.checked import Checked, of_one_kind
 from driftfit.app.columns import as_matrix, conform
+from driftfit.app.csv_files import as_it_was
 from driftfit.app.own_model import label_codes
 from driftfit.app.read import open_table
 from driftfit.errors import InputError
@@ -145,12 +146,14 @@ def read_labelled(path: Path, checked: Checked) -> LabelledRows:
     """
     _check_columns(checked)
     label = checked.settings.label
-    table = open_table([path], (label,))
-    missing = [name for name in (ROW, label) if name not in table.names]
+    # A label that a spreadsheet would run was written with an apostrophe in front.
+    table = open_table([path], (label, f"'{label}"))
+    named = {as_it_was(name): name for name in table.names} | {name: name for name in table.names}
+    missing = [name for name in (ROW, label) if name not in named]
     if missing:
         raise InputError(f"{str(path)!r} has no column {missing[0]!r}; driftfit label writes such a file")
-    frame = table.columns([ROW, label, *([WEIGHT] if WEIGHT in table.names else [])])
-    words = frame[label].map(lambda value: "" if pd.isna(value) else str(value).strip())
+    frame = table.columns([ROW, named[label], *([WEIGHT] if WEIGHT in table.names else [])])
+    words = frame[named[label]].map(lambda value: "" if pd.isna(value) else as_it_was(str(value).strip()))
     frame, words = frame[words != ""], words[words != ""]
     rows = pd.to_numeric(frame[ROW], errors="coerce")
     last = checked.prepared.windows[-1].rows

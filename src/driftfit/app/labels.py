@@ -149,6 +149,8 @@ def _guessed_again(own: pd.Series) -> pd.Series:
 def _plain(labels: pd.Series, who: str) -> NDArray[Any]:
     if labels.dtype.kind in "iu":
         return plain_labels(labels.to_numpy(dtype=object))
+    if labels.dtype.kind in "mM":
+        return np.array([value_name(value) for value in labels.to_numpy()], dtype=str)
     kinds = set(labels.map(type))
     if any(issubclass(kind, list | tuple | dict | set | np.ndarray | complex) for kind in kinds):
         raise InputError(

@@ -80,8 +80,28 @@ def run_command(arguments: list[str]) -> int:
     # Options may stand between the names of tables.
     chosen = parser.parse_intermixed_args(arguments[1:])
     chosen.arguments = arguments
-    code: int = COMMANDS[arguments[0]].run(chosen, parser.error)
+
+    def fail(text: str) -> NoReturn:
+        try:
+            parser.error(text)
+        except SystemExit as leaving:
+            raise _WrongUsage(leaving.code) from None
+
+    try:
+        code: int = COMMANDS[arguments[0]].run(chosen, fail)
+    except _WrongUsage:
+        raise
+    except SystemExit as leaving:
+        # A success that nobody reported would be taken for one.
+        raise InputError(
+            f"the program was ended from within, with code {leaving.code!r}, as by sys.exit() in a Python file that an "
+            "option names; let it return a value or raise an error"
+        ) from None
     return code
+
+
+class _WrongUsage(SystemExit):
+    """How a command leaves that was used wrongly."""
 
 
 def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:

@@ -23,15 +23,16 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
     """Export and write."""
     need_tables("export")
     from driftfit.app import load_run
-    from driftfit.app.export import to_onnx, to_skops
+    from driftfit.app.export import read_by, to_onnx, to_skops
     from driftfit.app.folder import put_file
     from driftfit.files import write_bytes
 
     predictor = load_run(chosen.run).predictor
     data = to_onnx(predictor) if chosen.to == "onnx" else to_skops(predictor)
-    if chosen.out is None:
-        print(put_file(chosen.run, f"export.{chosen.to}", data))
-        return 0
-    write_bytes(chosen.out, data)
-    print(chosen.out)
+    path = chosen.out or put_file(chosen.run, f"export.{chosen.to}", data)
+    if chosen.out is not None:
+        write_bytes(path, data)
+    print(path)
+    if chosen.to == "skops":
+        print(f"to read it: import skops.io; {read_by(data, path)}")
     return 0

@@ -140,7 +140,8 @@ def value_name(value: Any) -> str:
     ('4611686018427387904', '2020-01-01', 'abc')
     """
     if isinstance(value, np.datetime64):
-        return str(value).removesuffix(".000000000").removesuffix(".000000").removesuffix("T00:00:00")
+        whole, _, part = str(value).partition(".")
+        return (f"{whole}.{part}" if part.strip("0") else whole).removesuffix("T00:00:00")
     if isinstance(value, bytes):
         return value.decode("utf-8", "backslashreplace")
     return str(value)

@@ -321,6 +321,13 @@ def _check_adaptable(sequence: DomainSequence) -> NDArray[Any]:
             f"the source (domain {source.name!r}) has the single class {str(classes[0])!r}; "
             "a classifier needs at least two classes: is sample_domain or the label column right?"
         )
+    if source.weights is not None:
+        weighed = np.unique(source.labels[source.weights > 0])
+        if len(weighed) < 2:
+            raise InputError(
+                f"in the source (domain {source.name!r}) only the class {str(weighed[0])!r} has weight; a classifier "
+                "needs at least two classes: give samples of another one a weight above 0"
+            )
     if len(classes) == len(source) > 2:
         raise InputError(
             f"the source has {len(source)} samples and as many classes; is the label column an identifier or a "
