@@ -1,5 +1,7 @@
 """Cells, the store, summaries and their output."""
 
+import csv
+import io
 import json
 import threading
 
@@ -10,6 +12,7 @@ from driftfit.lab import (
     BENCHMARKS,
     PRESETS,
     TABLES,
+    Cell,
     Options,
     Store,
     make_table,
@@ -19,7 +22,7 @@ from driftfit.lab import (
     settings,
     summarise,
 )
-from driftfit.lab.output import as_json, as_markdown, write_outputs
+from driftfit.lab.output import as_csv, as_json, as_markdown, print_table, write_outputs
 from driftfit.lab.statistics import mean_and_interval
 
 
@@ -44,10 +47,10 @@ def fake_results(table, n_seeds=3):
     return results
 
 
-def test_every_cell_has_a_key_of_its_own():
+def test_cells_are_hashable_and_keys_round_trip():
     cells = [cell for table in BENCHMARKS for preset in PRESETS for cell in table_cells(table, preset)]
     assert len(set(cells)) == len(cells) == 4 * 2 * 5 * 5 * 8
-    assert len({cell.key for cell in cells}) == len(cells)
+    assert [Cell.from_key(cell.key) for cell in cells] == cells
 
 
 def test_controls_always_belong_to_a_table():
@@ -122,7 +125,7 @@ def test_interval_is_student_s():
     assert half == pytest.approx(2.776 * (2.5 / 5) ** 0.5, rel=1e-3)
 
 
-def test_outputs_show_ours_theirs_and_the_difference(tmp_path):
+def test_outputs_show_ours_theirs_and_the_difference(tmp_path, capsys):
     table = make_table("rotated-mnist", Options(given=[0, 2], generated=[0, 4]))
     results = fake_results(table)
     entries = summarise(table, results)
@@ -130,12 +133,16 @@ def test_outputs_show_ours_theirs_and_the_difference(tmp_path):
     assert goat.means["transductive_last"] == 53.0
     assert goat.difference == pytest.approx(53.0 - 70.3)
     assert "53.0 ± 2.5 (70.3, -17.3)" in as_markdown(table, entries)
+    rows = list(csv.DictReader(io.StringIO(as_csv(entries))))
+    assert len(rows) == len(entries)
+    assert rows[0]["preset"] == "reference"
     whole = json.loads(as_json(entries, results, {"seeds": 3}))
     assert whole["about"] == {"seeds": 3}
     assert len(whole["runs"]) == len(results)
-    assert [row["means"]["transductive_last"] for row in whole["table"]] == [entry.mean for entry in entries]
     paths = write_outputs(table, entries, results, tmp_path / "out", "name", {})
-    assert sorted(path.suffix for path in paths) == [".json", ".md"]
+    assert sorted(path.suffix for path in paths) == [".csv", ".json", ".md"]
+    print_table(table, entries)
+    assert "53.0 ± 2.5" in capsys.readouterr().out
 
 
 def test_the_contender_is_compared_seed_by_seed(tmp_path):
@@ -209,7 +216,7 @@ def test_a_figure_is_drawn_with_its_bars(tmp_path):
     results = {cell: {**result, "same_class_mass": 30.0} for cell, result in fake_results(table).items()}
     entries = summarise(table, results)
     paths = write_outputs(table, entries, results, tmp_path, "plans", {})
-    assert sorted(path.suffix for path in paths) == [".json", ".md", ".png", ".svg"]
+    assert sorted(path.suffix for path in paths) == [".csv", ".json", ".md", ".png", ".svg"]
     drawn = (tmp_path / "plans.svg").read_text()
     assert "oracle" in drawn
     assert "same-class mass" in drawn

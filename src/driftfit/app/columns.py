@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from enum import Enum
 from numbers import Real
@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from driftfit.app.windows import TRUTH, as_dates, exact_number
+from driftfit.app.written import Form, Unclear, check_examples, form_of_dates, form_of_numbers
 from driftfit.domains.words import unclear_numbers
 from driftfit.errors import InputError
 
@@ -23,9 +24,12 @@ MOST_CATEGORIES = 20
 _LARGEST = 1e100
 # Share of the values that must read as numbers or dates for the column to count as such.
 _MOSTLY = 0.95
-# Numbers as they are written where a comma stands for the point; and dates whose day and month look alike.
-_DECIMAL_COMMA = r"\s*[+-]?\d+(?:[.'\s]\d{3})*(?:,\d+)?(?:[eE][+-]?\d+)?\s*"
-_UNCLEAR_DATE = r"\s*\d{1,2}([./-])\d{1,2}\1(?:\d{4}|\d\d)(?:\s.*)?"
+# Text of two words on average, and of more different values than this, is read; other text is a name.
+_MOST_NAMES, _A_WORD, _FEWEST_WORDS = 100, r"[^\W\d_]{2,}", 2
+# How much of each text is read, and the features that are made of it.
+_LETTERS, _HASHES, _TOPICS = 500, 4096, 24
+# Numbers in one list of a column of lists.
+_MOST_NUMBERS = 1_000
 _DATE_PARTS = ("month", "weekday", "hour")
 _TRUE = frozenset({"true", "yes", "t", "y"})
 _FALSE = frozenset({"false", "no", "f", "n"})
@@ -41,17 +45,21 @@ class Kind(Enum):
     CATEGORY = "category"
     MANY_CATEGORIES = "many categories"
     DATE = "date"
+    TEXT = "text"
+    NUMBERS = "list of numbers"
     DROPPED = "dropped"
 
 
 @dataclass(frozen=True)
 class ColumnPlan:
-    """One column: its kind, a remark for the user, and the type that its values had when it was planned."""
+    """One column: its kind, a remark for the user, and what its values were when it was planned."""
 
     column: str
     kind: Kind
     note: str = ""
     type: str = ""  # text, number, truth, date, duration; nothing where any will do
+    form: str = ""  # how numbers or dates are written in it, as an example, where it is text
+    length: int = 1  # of its lists of numbers
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -60,24 +68,35 @@ class ColumnPlan:
             return ()
         if self.kind is Kind.DATE:
             return tuple(f"{self.column} {part} {wave}" for part in _DATE_PARTS for wave in ("sin", "cos"))
+        if self.kind is Kind.NUMBERS:
+            return tuple(f"{self.column}[{place}]" for place in range(self.length))
         return (self.column,)
 
-    def to_dict(self) -> dict[str, str]:
+    def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {**asdict(self), "kind": self.kind.value}
 
     @classmethod
-    def from_dict(cls, plain: dict[str, str]) -> ColumnPlan:
+    def from_dict(cls, plain: dict[str, Any]) -> ColumnPlan:
         """The plan that `to_dict` wrote."""
-        return cls(plain["column"], Kind(plain["kind"]), plain["note"], str(plain["type"]))
+        form, length = str(plain.get("form", "")), int(plain.get("length", 1))
+        if not 0 < length <= _MOST_NUMBERS:
+            raise InputError(f"lists of {length} numbers are no column; at most {_MOST_NUMBERS} are")
+        check_examples([form] if form else [])
+        return cls(plain["column"], Kind(plain["kind"]), plain["note"], str(plain["type"]), form, length)
 
 
 def plan_columns(
-    frame: pd.DataFrame, *, keep_constant: bool = False, categorical: tuple[str, ...] = ()
+    frame: pd.DataFrame,
+    *,
+    keep_constant: bool = False,
+    categorical: tuple[str, ...] = (),
+    written: Sequence[str] = (),
 ) -> tuple[ColumnPlan, ...]:
     """Look at the features of all windows, never at labels, and decide what each column is.
 
     ``categorical`` names columns whose values are codes, whatever they look like; ``keep_constant`` is for pixels.
+    ``written`` has examples of how numbers and dates are written where there are two ways to read a column.
 
     Examples
     --------
@@ -85,7 +104,10 @@ def plan_columns(
     >>> [(plan.column, plan.kind.value) for plan in plan_columns(frame)]
     [('x', 'number'), ('city', 'category'), ('one', 'dropped')]
     """
-    plans = tuple(_plan(str(name), frame[name], keep_constant, str(name) in categorical) for name in frame.columns)
+    given = check_examples(written)
+    plans = tuple(
+        _plan(str(name), frame[name], keep_constant, str(name) in categorical, given) for name in frame.columns
+    )
     if all(plan.kind is Kind.DROPPED for plan in plans):
         why = "; ".join(f"{plan.column!r}: {plan.note}" for plan in plans[:3])
         raise InputError(f"no column is left as a feature ({why or 'there is none besides label and order'})")
@@ -108,41 +130,67 @@ def conform(frame: pd.DataFrame, plans: tuple[ColumnPlan, ...]) -> pd.DataFrame:
         if plan.kind is Kind.NUMBER:
             # A duration is a number of seconds, and no other number is a duration.
             alien = plan.type != "" and (plan.type == "duration") != (values.dtype.kind == "m")
-            done[plan.column] = np.full(len(values), np.nan) if alien else _numbers(values)
+            done[plan.column] = np.full(len(values), np.nan) if alien else _numbers(values, plan.form)
         elif plan.kind is Kind.BOOLEAN:
             done[plan.column] = _booleans(values)
         elif plan.kind is Kind.DATE:
-            done.update(zip(plan.outputs, _date_parts(values), strict=True))
+            done.update(zip(plan.outputs, _date_parts(_iso(values, plan.form)), strict=True))
+        elif plan.kind is Kind.NUMBERS:
+            done.update(zip(plan.outputs, _lists(values, plan.length).T, strict=True))
         else:
-            done[plan.column] = _words(values, plan.type)
+            words = _words(values, plan.type)
+            done[plan.column] = [word[:_LETTERS] for word in words] if plan.kind is Kind.TEXT else words
     return pd.DataFrame(done, index=frame.index)
 
 
-def _plan(name: str, values: pd.Series, keep_constant: bool, coded: bool) -> ColumnPlan:
+def _plan(name: str, values: pd.Series, keep_constant: bool, coded: bool, given: tuple[Form, ...]) -> ColumnPlan:
     known = values[~missing_in(values)]
     n_missing = len(values) - len(known)
     gaps = f"{n_missing} of {len(values)} values missing" if n_missing else ""
     if known.empty:
         return ColumnPlan(name, Kind.DROPPED, "all values are missing")
     written = _type(known)
-    kind, note = _codes(known, written) if coded else _kind(known)
-    if kind is Kind.NUMBER:
-        numbers = _numbers(known)
-        n_bad = int(np.isnan(numbers).sum())
+    kind, note, *more = _codes(known, written) if coded else _kind(known, given)
+    plan = ColumnPlan(name, kind, note, written, *more)
+    if kind in (Kind.NUMBER, Kind.NUMBERS):
+        numbers = _numbers(known, plan.form) if kind is Kind.NUMBER else _lists(known, plan.length)
+        n_bad = int(np.isnan(numbers).sum()) if kind is Kind.NUMBER else int(np.isnan(numbers).any(axis=1).sum())
         if n_bad == len(numbers):
             return ColumnPlan(name, Kind.DROPPED, "no finite number", written)
         if n_bad:
             gaps = f"{n_missing + n_bad} of {len(values)} values missing, not numbers, or out of range"
-        constant = np.nanmax(numbers) == np.nanmin(numbers)
+        constant = bool(np.nanmax(numbers) == np.nanmin(numbers))
     else:
-        n_bad = int(as_dates(known).isna().sum()) if kind is Kind.DATE and written == "text" else 0
+        n_bad = int(as_dates(_iso(known, plan.form)).isna().sum()) if kind is Kind.DATE and written == "text" else 0
         if n_bad:
             gaps = f"{n_missing + n_bad} of {len(values)} values missing or no dates"
         constant = known.map(str).nunique() == 1
     if constant and not keep_constant:
-        note = f"constant ({str(known.iloc[0])[:40]})"
-        return ColumnPlan(name, Kind.DROPPED, ", ".join(part for part in (note, gaps) if part), written)
-    return ColumnPlan(name, kind, ", ".join(part for part in (note, gaps) if part), written)
+        plan = ColumnPlan(name, Kind.DROPPED, f"constant ({str(known.iloc[0])[:40]})", written)
+    return replace(plan, note=", ".join(part for part in (plan.note, gaps) if part))
+
+
+def without_twins(plans: tuple[ColumnPlan, ...], conformed: pd.DataFrame) -> tuple[ColumnPlan, ...]:
+    """The plans without columns that say in every row what one before them says.
+
+    >>> frame = pd.DataFrame({"x": [1.0, 2.0], "y": [1.0, 2.0]})
+    >>> [plan.note for plan in without_twins(plan_columns(frame), frame)]
+    ['', "the same as 'x' in every row"]
+    """
+    first: dict[tuple[Any, ...], ColumnPlan] = {}
+    done = []
+    for plan in plans:
+        values = [conformed[name].to_numpy() for name in plan.outputs]
+        key = (plan.kind, *(int(pd.util.hash_array(own, categorize=True).sum()) for own in values))
+        twin = first.setdefault(key, plan)
+        same = twin is not plan and all(
+            bool(pd.Series(own).equals(pd.Series(conformed[name].to_numpy())))
+            for own, name in zip(values, twin.outputs, strict=True)
+        )
+        if values and same:
+            plan = ColumnPlan(plan.column, Kind.DROPPED, f"the same as {twin.column!r} in every row", plan.type)
+        done.append(plan)
+    return tuple(done)
 
 
 def missing_in(values: pd.Series) -> NDArray[np.bool_]:
@@ -170,7 +218,8 @@ def _type(known: pd.Series) -> str:
     return "number" if all(issubclass(kind, Real | Decimal | np.number) for kind in kinds) else "text"
 
 
-def _kind(known: pd.Series) -> tuple[Kind, str]:
+def _kind(known: pd.Series, given: tuple[Form, ...]) -> tuple[Any, ...]:
+    """Kind and note of a column, and perhaps its form and the length of its lists."""
     dtype = known.dtype
     if pd.api.types.is_bool_dtype(dtype):
         return Kind.BOOLEAN, ""
@@ -184,29 +233,59 @@ def _kind(known: pd.Series) -> tuple[Kind, str]:
         not isinstance(dtype, pd.CategoricalDtype)
         and known.map(lambda v: isinstance(v, list | dict | np.ndarray)).any()
     ):
-        return Kind.DROPPED, "holds lists or records; spread them into columns of their own"
+        length = _common_length(known)
+        if length:
+            return Kind.NUMBERS, f"lists of {length} numbers", "", length
+        return (
+            Kind.DROPPED,
+            "records, or lists that are not of numbers and of one length; spread them into columns",
+        )
     counts = known.astype(object).map(str).value_counts(sort=False)
     words, shares = pd.Series(counts.index, dtype=object), counts.to_numpy() / len(known)
     if set(words.str.strip().str.lower()) <= _TRUE | _FALSE | TRUTH.keys():
         return Kind.BOOLEAN, "text read as yes or no"
-    read = _read_as_numbers_or_dates(words, shares)
+    read = _read_as_numbers_or_dates(words, shares, given)
     if read is not None:
         return read
     n_distinct = len(words)
-    if n_distinct > MOST_CATEGORIES and n_distinct > 0.5 * len(known):
-        return Kind.DROPPED, f"high cardinality: {n_distinct} distinct values in {len(known)} rows, like an identifier"
-    if n_distinct > MOST_CATEGORIES:
+    if n_distinct <= MOST_CATEGORIES:
+        return Kind.CATEGORY, f"{n_distinct} values"
+    unique = n_distinct > 0.5 * len(known)
+    if (unique or n_distinct > _MOST_NAMES) and words.str.count(_A_WORD) @ shares >= _FEWEST_WORDS:
+        return Kind.TEXT, f"free text, read by pieces of three and four letters, as {_TOPICS} numbers"
+    if not unique:
         return Kind.MANY_CATEGORIES, f"high cardinality: {n_distinct} values, all but the most frequent put together"
-    return Kind.CATEGORY, f"{n_distinct} values"
+    shown = f"{n_distinct} distinct values in {len(known)} rows, such as {words.iloc[0].strip()[:40]!r}"
+    return Kind.DROPPED, f"high cardinality: {shown}, like an identifier"
 
 
-def _read_as_numbers_or_dates(words: pd.Series, shares: NDArray[np.float64]) -> tuple[Kind, str] | None:
+def _common_length(known: pd.Series) -> int:
+    """The one length of all lists of numbers; 0 where there is none."""
+    lengths = {len(value) if isinstance(value, list | np.ndarray) else 0 for value in known}
+    length = lengths.pop()
+    if lengths or not 0 < length <= _MOST_NUMBERS:
+        return 0
+    return 0 if np.isnan(_lists(known.iloc[:100], length)).all() else length
+
+
+def _lists(values: pd.Series, length: int) -> NDArray[np.float64]:
+    """Lists of numbers as rows; gaps where there is no list of that length."""
+    rows = np.full((len(values), length), np.nan)
+    for place, value in enumerate(values):
+        if isinstance(value, list | np.ndarray) and len(value) == length:
+            rows[place] = [np.nan if isinstance(own, str) else _float(own) for own in value]
+    return rows
+
+
+def _read_as_numbers_or_dates(
+    words: pd.Series, shares: NDArray[np.float64], given: tuple[Form, ...]
+) -> tuple[Any, ...] | None:
     """What distinct words are where nearly all rows hold numbers or dates, and None where they are words."""
 
-    def mostly(kinds: pd.Series) -> bool:
-        return bool(shares[kinds.to_numpy(dtype=bool)].sum() >= _MOSTLY)
+    def mostly(kinds: Any) -> bool:
+        return bool(shares[np.asarray(kinds, dtype=bool)].sum() >= _MOSTLY)
 
-    numbers, dates = words.map(exact_number).notna(), as_dates(words).notna()
+    numbers = words.map(exact_number).notna()
     if mostly(numbers):
         other = unclear_numbers(words[numbers].tolist())
         # Three figures behind every point are no thousands unless a zero is the last of some.
@@ -214,16 +293,16 @@ def _read_as_numbers_or_dates(words: pd.Series, shares: NDArray[np.float64]) -> 
             shown = words[words.str.contains(".", regex=False)].iloc[0][:40]
             return Kind.DROPPED, f"numbers to be read in two ways, such as {shown}, which may be {other}"
         return Kind.NUMBER, "text read as numbers"
-    if mostly(dates):
+    if mostly(as_dates(words).notna()):
         return Kind.DATE, "text read as dates; used as month, weekday and hour"
-    # Files of one table may be written in two ways.
-    commas = words.str.fullmatch(_DECIMAL_COMMA) & ~numbers
-    if commas.any() and mostly(commas | numbers):
-        shown = words[commas].iloc[0][:40]
-        return Kind.DROPPED, f"numbers with decimal commas, such as {shown}; write them with points"
-    unclear = words.map(re.compile(_UNCLEAR_DATE).fullmatch).notna() & ~dates
-    if unclear.any() and mostly(unclear | dates):
-        return Kind.DROPPED, f"dates to be read in two ways, such as {words[unclear].iloc[0][:40]}; write 2024-01-31"
+    for kind, found, what in (
+        (Kind.NUMBER, form_of_numbers(words, mostly, given), "numbers"),
+        (Kind.DATE, form_of_dates(words, mostly, given), "dates; used as month, weekday and hour"),
+    ):
+        if isinstance(found, Unclear):
+            return Kind.DROPPED, f"{found}; --written tells which"
+        if found is not None:
+            return kind, f"text read as {what}; written as {found.example}", found.example
     return None
 
 
@@ -234,8 +313,15 @@ def _codes(known: pd.Series, written: str) -> tuple[Kind, str]:
     return kind, f"{n_distinct} values, as asked for"
 
 
-def _numbers(values: pd.Series) -> NDArray[np.float64]:
-    if values.dtype.kind == "m":
+def _iso(values: pd.Series, form: str) -> pd.Series:
+    """Dates in their form as ISO writes them."""
+    return values.astype(object).map(Form(form).iso) if form else values
+
+
+def _numbers(values: pd.Series, form: str = "") -> NDArray[np.float64]:
+    if form:
+        numbers = Form(form).numbers(values.astype(object))
+    elif values.dtype.kind == "m":
         numbers = values.dt.total_seconds().to_numpy(np.float64)
     elif values.dtype.kind in "iufb":
         numbers = values.to_numpy(np.float64, na_value=np.nan)
@@ -302,11 +388,13 @@ def _some(names: Any) -> str:
 
 
 def make_preprocessing(plans: tuple[ColumnPlan, ...], *, scale: bool = True) -> Any:
-    """The ColumnTransformer of a table: impute and scale numbers, one-hot words.
+    """The ColumnTransformer of a table: impute and scale numbers, one-hot words, and pieces of text.
 
     Images are not scaled.
     """
     from sklearn.compose import ColumnTransformer
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import HashingVectorizer
     from sklearn.impute import SimpleImputer
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -317,7 +405,7 @@ def make_preprocessing(plans: tuple[ColumnPlan, ...], *, scale: bool = True) -> 
     median = SimpleImputer(strategy="median", keep_empty_features=True)
     numbers = make_pipeline(median, StandardScaler()) if scale else median
     parts = [
-        ("numbers", numbers, outputs(Kind.NUMBER)),
+        ("numbers", numbers, outputs(Kind.NUMBER, Kind.NUMBERS)),
         ("booleans", SimpleImputer(strategy="most_frequent", keep_empty_features=True), outputs(Kind.BOOLEAN)),
         ("dates", SimpleImputer(strategy="constant", fill_value=0.0, keep_empty_features=True), outputs(Kind.DATE)),
         ("categories", OneHotEncoder(handle_unknown="ignore", sparse_output=False), outputs(Kind.CATEGORY)),
@@ -327,19 +415,38 @@ def make_preprocessing(plans: tuple[ColumnPlan, ...], *, scale: bool = True) -> 
             outputs(Kind.MANY_CATEGORIES),
         ),
     ]
-    return ColumnTransformer([part for part in parts if part[2]], verbose_feature_names_out=False)
+    texts = [
+        (
+            f"text {name}",
+            make_pipeline(
+                HashingVectorizer(analyzer="char_wb", ngram_range=(3, 4), n_features=_HASHES),
+                TruncatedSVD(_TOPICS, random_state=0),
+                StandardScaler(),
+            ),
+            name,  # a single column: words, not rows of words
+        )
+        for name in outputs(Kind.TEXT)
+    ]
+    return ColumnTransformer([*(part for part in parts if part[2]), *texts], verbose_feature_names_out=False)
 
 
-def feature_owners(preprocessing: Any, plans: tuple[ColumnPlan, ...]) -> list[str]:
-    """For each feature behind a fitted preprocessing, the column of the table it came from."""
+def feature_owners(preprocessing: Any, plans: tuple[ColumnPlan, ...], *, named: bool = False) -> list[str]:
+    """For each feature behind a fitted preprocessing, the column of the table it came from.
+
+    With ``named`` the features of one column are told apart, such as ``city = Ulm``.
+    """
     owner = {name: plan.column for plan in plans for name in plan.outputs}
     owners: list[str] = []
     for _, transformer, names in preprocessing.transformers_:
-        if not hasattr(transformer, "categories_"):
-            owners += [owner[name] for name in names]
-            continue
-        for place, name in enumerate(names):
-            owners += [owner[name]] * _width(transformer, place)
+        if isinstance(names, str):
+            n_pieces = transformer[-1].n_features_in_
+            owners += [f"{names}, {place + 1}" if named else names for place in range(n_pieces)]
+        elif hasattr(transformer, "categories_"):
+            for place, name in enumerate(names):
+                words = _words_of(transformer, place)
+                owners += [f"{owner[name]} = {word}" if named else owner[name] for word in words]
+        else:
+            owners += [name if named else owner[name] for name in names]
     return owners
 
 
@@ -348,8 +455,9 @@ def as_matrix(preprocessing: Any, frame: pd.DataFrame) -> NDArray[np.float64]:
     return np.asarray(preprocessing.transform(frame), dtype=np.float64)
 
 
-def _width(encoder: Any, place: int) -> int:
+def _words_of(encoder: Any, place: int) -> list[str]:
+    """The words that have a feature of their own, and the others where they share one."""
     infrequent = getattr(encoder, "infrequent_categories_", None)
     rare = None if infrequent is None else infrequent[place]
-    n_values = len(encoder.categories_[place])
-    return n_values if rare is None else n_values - len(rare) + 1
+    words = [str(word) for word in encoder.categories_[place] if rare is None or word not in rare]
+    return words if rare is None else [*words, "another"]

@@ -29,7 +29,7 @@ FORMAT = 1
 _COLUMNS, _PIPELINE, _NETWORK, _OWN = "columns.json", "model.skops", "network", "own_model"
 
 _EXAMPLES = {Kind.NUMBER: 0.0, Kind.BOOLEAN: True, Kind.DATE: "2000-01-01", Kind.DROPPED: None} | dict.fromkeys(
-    (Kind.CATEGORY, Kind.MANY_CATEGORIES), "missing"
+    (Kind.CATEGORY, Kind.MANY_CATEGORIES, Kind.TEXT), "missing"
 )
 
 
@@ -113,7 +113,7 @@ def _own(folder: Path, kind: str, word: str, given: OwnModel | None) -> OwnModel
 
 def _try_out(predictor: Predictor) -> None:
     """Predict two made-up rows, one of them empty: parts that do not fit, and numbers that are none, show there."""
-    frame = pd.DataFrame({plan.column: [_EXAMPLES[plan.kind], None] for plan in predictor.plans}, dtype=object)
+    frame = pd.DataFrame({plan.column: [_example(plan), None] for plan in predictor.plans}, dtype=object)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         conformed = conform(frame, predictor.plans)
@@ -124,6 +124,13 @@ def _try_out(predictor: Predictor) -> None:
     n_classes = len(predictor.model.classes_)
     if scores.shape != (len(frame), n_classes) or np.isnan(scores).any():
         raise InputError(f"it gives {scores.ravel()[:5]} for {n_classes} classes")
+
+
+def _example(plan: ColumnPlan) -> Any:
+    if plan.kind is Kind.NUMBERS:
+        return [0.0] * plan.length
+    # A form is an example of itself.
+    return plan.form if plan.form and plan.kind is Kind.NUMBER else _EXAMPLES[plan.kind]
 
 
 def _loaded(folder: Path, network: bool) -> tuple[Any, Any]:

@@ -257,7 +257,12 @@ class _PredictWork:
         return list(self.predictor.batches(self.table, np.arange(start, stop) if rows is None else rows))
 
 
-_WHAT = {Kind.NUMBER: "numbers", Kind.BOOLEAN: "yes or no", Kind.DATE: "dates"}
+_WHAT = {
+    Kind.NUMBER: "numbers",
+    Kind.BOOLEAN: "yes or no",
+    Kind.DATE: "dates",
+    Kind.NUMBERS: "lists of as many numbers",
+}
 # A feature that is unreadable in a larger share of the rows is not the feature that the model was trained on.
 _MOST = 0.5
 
@@ -367,17 +372,21 @@ def find_gaps(frame: pd.DataFrame, conformed: pd.DataFrame, plans: tuple[ColumnP
             continue
         absent = missing_in(frame[plan.column])
         if plan.kind in _WHAT:
-            gap = np.isnan(conformed[plan.outputs[0]].to_numpy(np.float64))
+            gap = np.isnan(conformed[list(plan.outputs)].to_numpy(np.float64)).any(axis=1)
             strange = gap & ~absent
             filled += gap
             blind &= gap
             _count(found.missing, plan.column, gap & absent)
             _count(found.unreadable, plan.column, strange)
             if strange.any():
-                found.kinds[plan.column] = _WHAT[plan.kind]
+                found.kinds[plan.column] = _WHAT[plan.kind] + (f" such as {plan.form}" if plan.form else "")
                 found.examples[plan.column] = repr(frame[plan.column].iloc[int(np.argmax(strange))])[:40]
             continue
         blind &= absent
+        if plan.kind is Kind.TEXT:
+            _count(found.missing, plan.column, absent)
+            filled += absent
+            continue
         known = words[plan.column]
         own, distinct = pd.factorize(conformed[plan.column])
         new = ~np.isin(np.asarray(distinct, dtype=str), known)[own] & ~absent

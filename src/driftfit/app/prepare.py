@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from driftfit.app.columns import ColumnPlan, as_matrix, conform, make_preprocessing, plan_columns
+from driftfit.app.columns import ColumnPlan, as_matrix, conform, make_preprocessing, plan_columns, without_twins
 from driftfit.app.forecasts import PastWindows
 from driftfit.app.known import KnownRows, known_rows
 from driftfit.app.labels import Labels
@@ -64,9 +64,13 @@ def prepare(table: Table, settings: Settings) -> Prepared:
     whole = all(len(part) == size for part, size in zip(parts, sizes, strict=True))
     frame, chosen = _gather(table, parts, names)
     coded = _known(table, settings.categorical, "categorical")
-    plans = plan_columns(frame, keep_constant=table.image_shape is not None, categorical=coded)
+    pictures = table.image_shape is not None
+    plans = plan_columns(frame, keep_constant=pictures, categorical=coded, written=settings.written)
     conformed = conform(frame, plans)
-    preprocessing = make_preprocessing(plans, scale=table.image_shape is None).fit(conformed)
+    if not pictures:
+        plans = without_twins(plans, conformed)
+        conformed = conformed[[name for plan in plans for name in plan.outputs]]
+    preprocessing = make_preprocessing(plans, scale=not pictures).fit(conformed)
     matrix = as_matrix(preprocessing, conformed)
     groups = None if settings.group is None else _gather(table, parts, [settings.group])[0][settings.group].to_numpy()
 

@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any
 
 from driftfit.app.own_model import OwnModel
+from driftfit.app.written import check_examples
 from driftfit.domains import ByQuantile
 from driftfit.domains.windows import Windows
 from driftfit.errors import InputError
@@ -135,6 +136,9 @@ class Settings:
         resemble each other, so that tests count groups and not rows.
     order_words : tuple of str
         The values of the order column, first to last, where they are words whose order cannot be told.
+    written : tuple of str
+        How numbers and dates are written where a column of text may be read in two ways, as examples: ``1.234,5``,
+        ``31/12/2024``.
     id : str or tuple of str
         Columns that are carried along into the predictions; no features.
     """
@@ -161,6 +165,7 @@ class Settings:
     assume: Any = ()
     group: str | None = None
     order_words: tuple[str, ...] = ()
+    written: tuple[str, ...] = ()
     id: Any = ()
 
     def __post_init__(self) -> None:
@@ -174,6 +179,7 @@ class Settings:
                 f"assumptions belong to the default method, got {', '.join(self.assume)} beside {self.method_word!r}; "
                 "leave one of them out: a method that is named rests on its own"
             )
+        check_examples(self.written)
         if self.sets is not None and not 0.5 < self.sets < 1.0:
             raise InputError(f"the coverage of sets must lie above 0.5 and below 1, got {self.sets!r}")
         if self.late is not None and not 0 <= self.late < 100:
@@ -249,6 +255,7 @@ class Settings:
             "label": self.label,
             "order": str(self.order),
             "order_words": list(self.order_words),
+            "written": list(self.written),
             "windows": str(self.windows),
             "model": "LogisticRegression(max_iter=1000)" if self.model is None else " ".join(str(self.model).split()),
             "encoder": "none" if self.encoder is None else " ".join(str(self.encoder).split()),

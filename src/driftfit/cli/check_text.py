@@ -39,8 +39,6 @@ def answer_text(answer: dict[str, Any]) -> str:
     heads, rows = answer["table"]["heads"], answer["table"]["rows"]
     if rows:
         lines += ["", text_table(heads, rows, words=(0, len(heads) - 1))]
-    if answer.get("notes"):
-        lines += ["", *map(printable, answer["notes"])]
     return "\n".join(lines)
 
 
@@ -60,7 +58,7 @@ def check_text(summary: dict[str, Any]) -> str:
         lines += ["", *_about_steps(summary), ""]
     lines += [f"note: {sentence}" for sentence in summary["sampled"]]
     for column in summary["preprocessing"]:
-        if column["kind"] in ("dropped", "many categories"):
+        if column["kind"] in ("dropped", "many categories", "text", "list of numbers") or column["form"]:
             lines.append(f"column {column['column']!r}: {column['kind']}, {column['note']}")
     return "\n".join(printable(line) for block in lines for line in block.split("\n"))
 

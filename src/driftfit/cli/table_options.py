@@ -42,6 +42,14 @@ def declare_table(parser: argparse.ArgumentParser) -> None:
         help="columns whose numbers are codes, such as a postcode; names separated by commas, may be repeated",
     )
     parser.add_argument(
+        "--written",
+        action="append",
+        default=[],
+        metavar="EXAMPLE",
+        help="how numbers or dates are written where a column of text may be read in two ways: 1.234,5 or 1,234.5, "
+        "31/12/2024 or 12/31/2024; may be repeated",
+    )
+    parser.add_argument(
         "--drop",
         action="append",
         default=[],
@@ -275,6 +283,7 @@ def settings_of(chosen: argparse.Namespace, fail: Fail) -> Settings:
         assume=chosen.assume,
         group=chosen.group,
         order_words=chosen.order_words,
+        written=tuple(chosen.written),
         labels_until=chosen.labels_until,
         history=History(chosen.history),
         late=chosen.late,

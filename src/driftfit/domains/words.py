@@ -16,6 +16,12 @@ _DATE = re.compile(
     r"(?:\s*(?P<half>[AaPp])\.?[Mm]\.?)?\s*(?P<zone>Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)?)?\s*",
     re.ASCII,
 )
+# 31 Jan 2024, 31-Jan-2024, 31. Januar 2024; Jan 31, 2024.
+_NAMED = re.compile(
+    r"\s*(?:(?P<d>\d{1,2})(?:st|nd|rd|th|\.)?(?P<mark>[ -])(?P<m>[^\W\d_]+)\.?(?P=mark)"
+    r"|(?P<M>[^\W\d_]+)\.? (?P<D>\d{1,2})(?:st|nd|rd|th)?,? )(?P<y>\d{4})(?P<rest>\s.*)?",
+    re.DOTALL,
+)
 _NUMBER = re.compile(r"\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,3})?\s*", re.ASCII)
 # Numbers that somebody may mean otherwise: 12.2023, and 1.234 beside 999.
 MONTH_YEAR, GROUPED = r"[0-9]{1,2}\.(?:1[5-9]|2[01])[0-9]{2}", r"[+-]?[0-9]{1,3}(?:\.[0-9]{3})*"
@@ -86,18 +92,25 @@ _DIGITS = {"I": 1, "V": 5, "X": 10, "L": 50, "C": 100}
 def iso_date(word: str) -> str | None:
     """A date as ISO writes it, with its time and zone; None for everything that is no date, or more than one.
 
-    The year has four digits. It stands in front, or behind a day and a month with points between them.
+    The year has four digits. It stands in front, behind a day and a month with points between them, or beside the name
+    of a month.
 
     >>> iso_date("2024-1-31"), iso_date("31.01.2024 9:30"), iso_date("2024-01-31 09:30 PM +01"), iso_date("31/01/2024")
     ('2024-01-31T00:00:00', '2024-01-31T09:30:00', '2024-01-31T21:30:00+01:00', None)
+    >>> iso_date("31 Jan 2024"), iso_date("Januar 31, 2024"), iso_date("31 Jam 2024")
+    ('2024-01-31T00:00:00', '2024-01-31T00:00:00', None)
     >>> iso_date("2024-01-31 09:30 PST") is None
     True
     """
+    named = _NAMED.fullmatch(word)
+    if named is not None:
+        month = _month(_plain(named["m"] or named["M"]))
+        word = f"{named['y']}-{0 if month is None else month + 1}-{named['d'] or named['D']}{named['rest'] or ''}"
     found = _DATE.fullmatch(word)
     if found is None:
         return None
     part = found.groupdict()
-    year, month, day = part["y"] or part["Y"], int(part["m"] or part["M"]), int(part["d"] or part["D"])
+    year, number, day = part["y"] or part["Y"], int(part["m"] or part["M"]), int(part["d"] or part["D"])
     hour, half = int(part["h"] or 0), part["half"]
     if half is not None:
         if not 1 <= hour <= 12:
@@ -109,7 +122,7 @@ def iso_date(word: str) -> str | None:
     elif zone:
         digits = zone[1:].replace(":", "").ljust(4, "0")
         zone = f"{zone[0]}{digits[:2]}:{digits[2:]}"
-    text = f"{year}-{month:02}-{day:02}T{hour:02}:{part['min'] or '00'}:{part['s'] or '00'}"
+    text = f"{year}-{number:02}-{day:02}T{hour:02}:{part['min'] or '00'}:{part['s'] or '00'}"
     try:
         datetime.datetime.fromisoformat(text + zone)
     except ValueError:

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from driftfit.errors import InputError
-from driftfit.theory.bound import (
+from driftfit.theory.bound import Bound, guarantee
+from driftfit.theory.checks import check_count, check_non_negative, check_probability, check_shifts
+from driftfit.theory.constants import (
     BOUNDED,
     FITS,
     JOINT_SHIFT,
@@ -14,12 +16,9 @@ from driftfit.theory.bound import (
     ONES,
     UNIT_BALL,
     Assumptions,
-    Bound,
     LinearModels,
     Sampling,
-    guarantee,
 )
-from driftfit.theory.checks import check_count, check_non_negative, check_probability, check_shifts
 
 _KUMAR = (
     "linear models with |w| <= R, E|x|^2 <= B^2 and the ramp loss",

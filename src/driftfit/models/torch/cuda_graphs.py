@@ -1,0 +1,90 @@
+"""Calls of one function, captured on a GPU as CUDA graphs and replayed, so that launches do not dominate."""
+
+from __future__ import annotations
+
+import gc
+import logging
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor
+
+from driftfit.errors import one_line
+
+_LOG = logging.getLogger("driftfit")
+# Calls before the capture: libraries choose their kernels in the first ones, and optimisers make their state.
+_CALLS_BEFORE = 3
+# Each shape of the inputs has a graph of its own: a full batch, and a last one that comes often enough.
+_MOST_GRAPHS = 4
+
+Inputs = tuple[Tensor | None, ...]
+
+
+class CapturedCalls:
+    """Calls a function of tensors that works in place; from the fourth call with the same shapes on by a CUDA graph.
+
+    The first calls count like any other, so that nothing has to be undone. A function that cannot be captured, such
+    as one that looks at values on the host, is called as it is.
+    """
+
+    def __init__(self) -> None:
+        self.possible = True
+        self._calls: Counter[Hashable] = Counter()
+        self._graphs: dict[Hashable, tuple[torch.cuda.CUDAGraph, Inputs]] = {}
+
+    def call(self, function: Callable[..., None], inputs: Inputs) -> None:
+        """Call the function, which is the same each time."""
+        key = tuple(None if value is None else (value.shape, value.dtype) for value in inputs)
+        if self.possible and key not in self._graphs and self._calls[key] >= _CALLS_BEFORE:
+            self._capture(key, function, inputs)
+        if key in self._graphs:
+            self._replay(key, inputs)
+            return
+        self._calls[key] += 1
+        if not self.possible:
+            function(*inputs)
+            return
+        # What is captured later must not have been at work on the stream that everything else is on.
+        current, side = torch.cuda.current_stream(), torch.cuda.Stream()  # type: ignore[no-untyped-call]
+        side.wait_stream(current)
+        with torch.cuda.stream(side):
+            function(*inputs)
+        current.wait_stream(side)
+
+    def _capture(self, key: Hashable, function: Callable[..., None], inputs: Inputs) -> None:
+        if len(self._graphs) == _MOST_GRAPHS:
+            return
+        buffers = tuple(None if value is None else value.clone() for value in inputs)
+        graph = torch.cuda.CUDAGraph()
+        try:
+            # A capture that fails does not put the stream back by itself.
+            with torch.cuda.stream(torch.cuda.current_stream()), _no_collection(), torch.cuda.graph(graph):
+                function(*buffers)
+        except torch.OutOfMemoryError:
+            raise
+        except RuntimeError as error:
+            _LOG.info("driftfit: a training step could not be captured and is taken as it is: %s", one_line(error))
+            self.possible = False
+            return
+        self._graphs[key] = graph, buffers
+
+    def _replay(self, key: Hashable, inputs: Inputs) -> None:
+        graph, buffers = self._graphs[key]
+        for buffer, value in zip(buffers, inputs, strict=True):
+            if buffer is not None and value is not None:
+                buffer.copy_(value)
+        graph.replay()
+
+
+@contextmanager
+def _no_collection() -> Iterator[None]:
+    """No garbage is collected: a graph of an earlier training, destroyed in the middle, would spoil the capture."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
