@@ -9,9 +9,7 @@ from hypothesis import strategies as st
 from driftfit.errors import InputError
 from driftfit.transport import (
     Exact,
-    Greenkhorn,
     IndependentCoupling,
-    LowRank,
     OracleCoupling,
     PowerMetric,
     RandomCoupling,
@@ -21,7 +19,7 @@ from driftfit.transport import (
     transport,
 )
 
-COUPLE = [Exact(), Sinkhorn(0.02), Greenkhorn(0.1), LowRank(4), Sliced(), IndependentCoupling()]
+COUPLE = [Exact(), Sinkhorn(0.02), Sliced(), IndependentCoupling()]
 IGNORE_MARGINALS = [RandomCoupling(n_entries=20), UniformCoupling(n_entries=20)]
 
 
@@ -88,13 +86,12 @@ def test_bad_oracles(rng, ids, words):
         transport(rng.normal(size=(6, 2)), rng.normal(size=(4, 2)), solver=OracleCoupling(*ids))
 
 
-@pytest.mark.parametrize("solver", [Sinkhorn, Greenkhorn])
 @pytest.mark.parametrize("epsilon", [1e-4, 1e-2, 1.0, 100.0])
 @pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
-def test_entropic_solvers_never_give_nan(rng, solver, epsilon, scale):
+def test_sinkhorn_never_gives_nan(rng, epsilon, scale):
     x0, x1 = scale * rng.normal(size=(15, 2)), scale * (rng.normal(size=(12, 2)) + 50)
     x1[0] = scale * 1e4  # an outlier whose kernel row underflows
-    plan = transport(x0, x1, solver=solver(epsilon=epsilon, max_iterations=500))
+    plan = transport(x0, x1, solver=Sinkhorn(epsilon=epsilon, max_iterations=500))
     assert np.isfinite(plan.mass).all()
     assert plan.certificate.marginal_error < 1e-9
     assert np.isfinite(plan.certificate.dual)
@@ -107,20 +104,6 @@ def test_sinkhorn_tends_to_the_optimum_and_to_independence(rng):
     assert costs == sorted(costs)
     assert costs[0] == pytest.approx(exact, rel=1e-2)
     assert costs[-1] == pytest.approx(transport(x0, x1, solver=IndependentCoupling()).cost, rel=1e-2)
-
-
-def test_greenkhorn_and_sinkhorn_agree(rng):
-    x0, x1 = rng.normal(size=(12, 2)), rng.normal(size=(10, 2)) + 1
-    plans = [
-        transport(x0, x1, solver=solver(epsilon=0.1, tolerance=1e-8, max_iterations=5_000)).todense()
-        for solver in (Sinkhorn, Greenkhorn)
-    ]
-    assert plans[0] == pytest.approx(plans[1], abs=1e-6)
-
-
-def test_low_rank_needs_squared_distances(rng):
-    with pytest.raises(InputError, match="Sinkhorn"):
-        transport(rng.normal(size=(5, 2)), rng.normal(size=(5, 2)), solver=LowRank(2), cost=PowerMetric())
 
 
 def test_sliced_is_exact_on_a_line_and_for_translations(rng):
@@ -140,7 +123,7 @@ def test_degenerate_clouds(solver):
     assert len(transport([[1.0]], [[2.0]], solver=solver)) == 1
 
 
-@pytest.mark.parametrize("solver", [Exact(), Sinkhorn(), Sliced(), LowRank(3)], ids=lambda s: type(s).__name__)
+@pytest.mark.parametrize("solver", [Exact(), Sinkhorn(), Sliced()], ids=lambda s: type(s).__name__)
 def test_sparse_input_gives_the_same_cost(rng, solver):
     x0, x1 = rng.random((12, 6)), rng.random((9, 6))
     x0[x0 < 0.5] = 0
@@ -163,8 +146,6 @@ def test_exact_at_any_scale(seed, scale):
     ("call", "words"),
     [
         (lambda: Sinkhorn(epsilon=0.0), "positive"),
-        (lambda: Greenkhorn(epsilon=-1.0), "positive"),
-        (lambda: LowRank(rank=0), "at least 1"),
         (lambda: Sliced(n_directions=0), "at least 1"),
         (lambda: PowerMetric("euclidean", 0.5), ">= 1"),
         (lambda: transport([[0.0]], [[0.0, 1.0]]), "1 features but x1 has 2"),

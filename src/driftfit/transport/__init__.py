@@ -27,8 +27,7 @@ from driftfit.transport.solvers.couplings import (
 )
 from driftfit.transport.solvers.exact import Exact
 from driftfit.transport.solvers.hierarchical import Hierarchical
-from driftfit.transport.solvers.low_rank import LowRank
-from driftfit.transport.solvers.sinkhorn import Greenkhorn, Sinkhorn
+from driftfit.transport.solvers.sinkhorn import Sinkhorn
 from driftfit.transport.structure.gromov import FusedGromovWasserstein, GromovWasserstein
 from driftfit.transport.structure.inner import embed_distances
 from driftfit.transport.structure.isometry import Isometry, isometry

@@ -52,8 +52,8 @@ def transport(
     weights0, weights1 : array-like, optional
         Non-negative weights of the samples, scaled to sum 1; uniform by default.
     solver : Solver, optional
-        `Exact()`, `Sinkhorn()`, `Greenkhorn()`, `LowRank()`, `Sliced()` or a coupling
-        such as `RandomCoupling()`; by default `choose_solver` picks one.
+        `Exact()`, `Sinkhorn()`, `Sliced()` or a coupling such as `RandomCoupling()`; by default `choose_solver`
+        picks one.
     cost : Cost or callable, optional
         `SquaredEuclidean()` by default, `PowerMetric(...)`, or a function ``(x0, x1) -> matrix``.
 
