@@ -19,7 +19,6 @@ from driftfit.transport.solvers.exact import Exact
 from driftfit.transport.solvers.masters import LinearProgramme
 from driftfit.transport.solvers.simplex import TransportTree
 
-
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
 

@@ -18,7 +18,6 @@ from driftfit.errors import InputError
 from driftfit.transport.arrays import is_tensor
 
 
-
 class RefusedError(InputError, AssertionError):
     """Input that POT refuses by an assertion; callers may wait for either."""
 

@@ -14,7 +14,6 @@ from driftfit.transport.plan import monotone_entries
 from driftfit.transport.pot.histograms import check_sums, uniform_where_empty
 from driftfit.transport.pot.libraries import Library, RefusedError, gathered, library, signed
 
-
 _POWERS = {"sqeuclidean": 2.0, "euclidean": 1.0, "cityblock": 1.0, "minkowski": None}
 PlanTuple = namedtuple("PlanTuple", ["data", "rows", "cols"])
 

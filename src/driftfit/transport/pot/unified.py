@@ -23,7 +23,6 @@ from driftfit.transport.pot.libraries import Library, RefusedError, gathered, si
 from driftfit.transport.problem import Problem, Solution
 from driftfit.transport.solvers.exact import Exact
 
-
 Float = NDArray[np.float64]
 
 _METHODS = ("sinkhorn", "sinkhorn_log", "mm", "lbfgsb")
