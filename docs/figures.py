@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from scipy.stats import gmean
-from tables import ARTEFACT, record, rows_of
+from tables import ARTEFACT, paper_table, record, rows_of
 
 Words = Iterator[str]
 _RULE = "regret.carried and consensus labels, 90 % (the rule)"
 
 
 def readme() -> Words:
-    data = record("frontier-reference.csv")
+    data = paper_table("frontier-reference")
     own = data[(data.row == "rotated-mnist, 0 given") & (data.column == "source only")].iloc[0]
     yield f"an old model reads {own.heldout_source:.1f} % of digits that were turned by 45°"
     yield f"finds {own.heldout_chosen:.1f} %"
@@ -39,7 +39,7 @@ def choice() -> Words:
 
 
 def frontier() -> Words:
-    data = record("frontier-reference.csv")
+    data = paper_table("frontier-reference")
     portraits, covtype = data[data.benchmark == "portraits"], data[data.benchmark == "covtype"]
     yield f"On Portraits the method would reach {portraits.heldout_structure.mean():.0f} %"
     carried = portraits[portraits.n_given > 0].heldout_carried.mean()
@@ -74,7 +74,7 @@ def number_of_domains() -> Words:
     tables = rows_of("own_tables.json").set_index("table")
     lost = tables["self-training"] - tables["GOAT, 8 generated"]
     yield f"eight domains lose {lost['electricity']:.1f} and {lost['forest cover']:.1f} points"
-    selection = record("selection-reference.csv").set_index(["row", "column"])
+    selection = paper_table("selection-reference").set_index(["row", "column"])
     chosen = selection.xs("chosen", level="column")
     lost = chosen.transductive_best - chosen.transductive_last
     gains = chosen.transductive_last - selection.xs("always 4", level="column").transductive_last
@@ -232,7 +232,7 @@ def color_mnist_paper() -> Words:
 
 
 def covtype_reference() -> Words:
-    rows = record("covtype-reference.csv")
+    rows = paper_table("covtype-reference")
     source = rows[(rows.row.astype(str) == "2") & (rows.column == "source only")].iloc[0]
     mass = rows[rows.column == "GOAT, 4 generated"].same_class_mass
     yield f"Our source models reach {source.transductive_last:.1f} %"
@@ -240,7 +240,7 @@ def covtype_reference() -> Words:
 
 
 def rotated_mnist_reference() -> Words:
-    rows = record("rotated-mnist-reference.csv")
+    rows = paper_table("rotated-mnist-reference")
     mass = [f"{share:.0f}" for share in rows[rows.column == "GOAT, 4 generated"].same_class_mass]
     yield f"is {', '.join(mass[:-1])} and {mass[-1]} % with 0 to 4 given domains"
 

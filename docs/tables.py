@@ -31,17 +31,19 @@ _TABLE = re.compile(r"<!-- table: ([\w-]+) -->\n.*?<!-- end -->", re.DOTALL)
 
 
 def record(name: str) -> Any:
-    """A file of `results/`: a CSV or a list of rows as a frame, nested values as columns ``a.b``."""
-    path = RESULTS / name
-    if path.suffix == ".csv":
-        return pd.read_csv(path)
-    content = json.loads(path.read_text(encoding="utf-8"))
+    """A file of `results/`: a list of rows as a frame, nested values as columns ``a.b``."""
+    content = json.loads((RESULTS / name).read_text(encoding="utf-8"))
     return pd.json_normalize(content) if isinstance(content, list) else content
 
 
 def rows_of(name: str, part: str = "rows") -> pd.DataFrame:
     """The rows that a record holds under a key."""
     return pd.json_normalize(record(name)[part])
+
+
+def paper_table(name: str) -> pd.DataFrame:
+    """The places of a table of the paper, with the mean of each measure."""
+    return pd.DataFrame([{**row, **row["means"]} for row in record(f"{name}.json")["table"]])
 
 
 def markdown(rows: Rows) -> str:
@@ -110,7 +112,7 @@ def frontier() -> str:
 
 
 def frontier_means() -> Rows:
-    data = record("frontier-reference.csv")
+    data = paper_table("frontier-reference")
     best = {
         "Rotated MNIST": ("rotated-mnist", "structure", "structure"),
         "Color-Shift MNIST": ("color-mnist", "covi", "CoVi"),

@@ -91,10 +91,7 @@ def atomic_file(target: Path) -> Iterator[IO[bytes]]:
 
     A link is followed. Whatever fails, the old file stays as it was and no temporary is left.
 
-    Parameters
-    ----------
-    target : Path
-        Made with its folders where they are missing.
+    ``target``: made with its folders where they are missing.
     """
     try:
         place = Path(os.path.realpath(target)) if target.is_symlink() else target
@@ -136,11 +133,7 @@ def new_folder(folder: Path, may_replace: Callable[[Path], None]) -> Iterator[Pa
     Where a folder is there already, it steps aside first and is removed last: at every moment one of the two is
     whole on the disk, and `recover` puts it in place after a kill.
 
-    Parameters
-    ----------
-    folder : Path
-    may_replace : callable
-        Raises unless a folder that is there may be replaced; asked at the last moment.
+    ``may_replace``: raises unless a folder that is there may be replaced; asked at the last moment.
     """
     folder = folder.absolute()
     try:
@@ -167,11 +160,7 @@ def recover(folder: Path, whole: Callable[[Path], bool]) -> None:
     A replacement that was stopped between its two renames is completed if the new folder is whole, and undone if
     it is not. Temporaries of a process that still runs are left alone.
 
-    Parameters
-    ----------
-    folder : Path
-    whole : callable
-        Whether a folder has all that was meant to be in it, unchanged.
+    ``whole``: whether a folder has all that was meant to be in it, unchanged.
     """
     folder = folder.absolute()
     try:

@@ -73,7 +73,7 @@ def test_the_metric_is_the_users(words, capsys, tmp_path):
     assert json.loads(out)["metric"] == "roc_auc"
     (tmp_path / "costs.csv").write_text("true,no,yes\nno,0,1\nyes,4,0\n")
     _, out, _ = called(capsys, *words, "--metric", f"cost:{tmp_path / 'costs.csv'}")
-    assert "minus the mean cost" in out
+    assert "cost per row of all labels, less is better, and" in out
 
 
 @pytest.mark.parametrize(

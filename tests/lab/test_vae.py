@@ -1,6 +1,5 @@
 """The picture of generated digits, end to end on few images."""
 
-import csv
 import json
 from xml.etree import ElementTree
 
@@ -40,13 +39,9 @@ def rows_of(result, name):
 
 def test_files_hold_the_result(finished):
     result, folder = finished
-    assert sorted(path.name for path in folder.iterdir()) == ["vae.csv", "vae.json", "vae.png", "vae.svg"]
+    assert sorted(path.name for path in folder.iterdir()) == ["vae.json", "vae.png", "vae.svg"]
     assert json.loads((folder / "vae.json").read_text()) == result
-    rows = list(csv.DictReader((folder / "vae.csv").read_text().splitlines()))
-    assert len(rows) == len(result["runs"][0]["rows"]) == 6 * 3
-    for written, row in zip(rows, result["runs"][0]["rows"], strict=True):
-        assert written["images"] == row["images"]
-        assert [float(written[key]) for key in MEASURES] == pytest.approx([row[key] for key in MEASURES], rel=1e-4)
+    assert len(result["runs"][0]["rows"]) == 6 * 3
     assert (folder / "vae.png").read_bytes().startswith(b"\x89PNG")
     assert ElementTree.parse(folder / "vae.svg").getroot().tag.endswith("svg")
     assert result["provenance"]["device"].startswith("cpu")

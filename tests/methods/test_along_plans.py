@@ -9,7 +9,7 @@ from driftfit.datasets.toy import moving_gaussians
 from driftfit.errors import InputError
 from driftfit.methods import Transport, Workspace
 from driftfit.methods.baselines import BaselineMethod, CoVi, DeepCoral
-from driftfit.methods.baselines.partners import Partners
+from driftfit.methods.baselines.loop import Partners
 from driftfit.models.torch.classifier import TorchClassifier
 from driftfit.models.torch.training import Adam
 from driftfit.transport import Plan, Sinkhorn, transport

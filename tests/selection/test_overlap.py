@@ -143,7 +143,7 @@ def test_check_marks_what_is_not_reliable():
     quiet = shown(jump(0.0), "path")
     assert "not reliable)" not in quiet
     assert "not known" not in quiet
-    assert "As nothing moved, expect" in quiet
+    assert "If labels mean what they did, expect" in quiet
 
 
 def test_the_predictions_file_holds_no_number_without_overlap(tmp_path):

@@ -11,6 +11,7 @@ from driftfit.app.settings import Keep
 from driftfit.methods import Assumption
 from driftfit.selection import (
     ALL_LABELS,
+    IN_USE,
     AccuracyEstimate,
     Advice,
     Alternative,
@@ -20,8 +21,11 @@ from driftfit.selection import (
     LadderChoice,
     Metric,
     PairedGain,
+    default_metric,
 )
+from driftfit.selection.answers import worth_of
 from driftfit.selection.candidates import answer_to
+from driftfit.selection.chosen import SOURCE
 from driftfit.selection.diagnosis import Drift
 
 if TYPE_CHECKING:
@@ -34,6 +38,8 @@ _NUMBERS = (
 # Rows to label where nothing says how many would settle anything.
 _BUDGET = 50
 _LONGEST_NAME = 40
+# A wider interval of a share says no more than that it is not known.
+_SAYS_NOTHING = 0.6
 _WAYS = {
     "recent labels, half-life 2 windows": "learns from all labels, those of two windows before counting half",
     "recent labels, half-life 1 window": "learns from all labels, those of each window before counting half",
@@ -83,6 +89,8 @@ class Answer:
         What the parts of each row are.
     rows : tuple of Compared
         Everything that was compared; empty where nothing was.
+    notes : tuple of str
+        Which labels were used, and what counts.
 
     Examples
     --------
@@ -94,6 +102,7 @@ class Answer:
     sentences: tuple[str, ...]
     heads: tuple[str, str, str, str] = ("", "", "", "")
     rows: tuple[Compared, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return "\n".join(self.sentences)
@@ -110,7 +119,7 @@ class Answer:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        return {"sentences": list(self.sentences), "table": self.table}
+        return {"sentences": list(self.sentences), "table": self.table, "notes": list(self.notes)}
 
 
 def answer_of(result: Result, run: str = "RUN") -> Answer:
@@ -124,7 +133,26 @@ def answer_of(result: Result, run: str = "RUN") -> Answer:
     """
     sentences = (_moved(result.checked), _done(result), _expected(result), _next(result, run))
     heads, rows = _compared(result)
-    return Answer(sentences, heads, rows if len(rows) > 1 else ())
+    found = result.choice.backtest if isinstance(result.choice, LadderChoice) else None
+    counted = () if found is None else _counted(result.checked, found)
+    return Answer(sentences, heads, rows if len(rows) > 1 else (), (*_labels_used(result.checked), *counted))
+
+
+def _labels_used(checked: Checked) -> tuple[str, ...]:
+    """The line that says which labels are used, where some after the first window are."""
+    return tuple(one for one in checked.prepared.sampled if one.startswith("labels until "))
+
+
+def _counted(checked: Checked, found: Backtest) -> list[str]:
+    """What counts, where nobody said it; and what could not be imitated."""
+    said = []
+    if checked.settings.metric is None:
+        codes = checked.prepared.training.source.codes(found.classes)
+        said.append(default_metric(codes, len(found.classes))[1])
+    if found.late < found.asked_late:
+        late = f"{found.late} window{'s' * (found.late != 1)} late" if found.late else "at once"
+        said.append(f"labels come {found.asked_late} windows late; too few have some, so past ones came {late} here")
+    return said
 
 
 def answer_ahead(checked: Checked) -> Answer:
@@ -133,7 +161,8 @@ def answer_ahead(checked: Checked) -> Answer:
     moved = ladder is None or ladder.moved.rejected
     learns = checked.prepared.history is not None and checked.in_use is None and ladder is not None
     if learns:
-        return Answer((_moved(checked), "What to learn from is measured on the past windows: run driftfit adapt."))
+        ahead = "What to learn from is measured on the past windows: run driftfit adapt."
+        return Answer((_moved(checked), ahead), notes=_labels_used(checked))
     if ladder is not None:
         standing = [name for name in ladder.declared if name in ladder.standing]
         expected = _likely(before, _when(checked), _ground(ladder, standing[0] if standing else None))
@@ -172,10 +201,11 @@ def _moved(checked: Checked) -> str:
         return _nothing(ladder)
     names = list(dict.fromkeys(feature.name for feature in found.moved))
     n_all = len(dict.fromkeys(feature.name for feature in found.features))
+    how_many = f"all {_count(n_all)}" if 1 < len(names) == n_all else f"{_count(len(names))} of {n_all}"
     if not names:
         return f"{_since(checked)} the rows moved; of no single column can that be told from chance."
     which = f": {_short(names[0])}" if len(names) == 1 else f", {_short(names[0])} most"
-    return f"{_since(checked)} {_count(len(names))} of {n_all} columns moved{which}."
+    return f"{_since(checked)} {how_many} columns moved{which}."
 
 
 def _nothing(ladder: Ladder | None) -> str:
@@ -215,7 +245,8 @@ def _count(number: int) -> str:
 def _windows(found: Backtest, way: str | None = None) -> str:
     """How many windows were judged, or those that a way was judged on."""
     n = len(found.windows) if way is None else _judged(found, way)
-    return f"{n} past window{'s' if n != 1 else ''}"
+    late = f" with labels {found.late} window{'s' * (found.late != 1)} late" if found.late else ""
+    return f"{n} past window{'s' * (n != 1)}{late}"
 
 
 def _judged(found: Backtest, way: str) -> int:
@@ -251,7 +282,7 @@ def _done(result: Result) -> str:
         best = choice.best
         base, moved, _ = best.partition(", another threshold")
         way = _WAYS.get(base, "learns from all labels" if base == ALL_LABELS else f"learns in the way {base!r}")
-        way += " and names the second class from another probability than one half" if moved else ""
+        way += f" and {_threshold(found, best)}" if moved else ""
         return (
             f"The model {way}: in {_windows(found, best)} that {_gained(found.metric, found.gains[choice.best].value)}."
         )
@@ -264,6 +295,14 @@ def _done(result: Result) -> str:
     if "worse than the one in use" in choice.sentence:
         return _stays(checked, "the model that others would start from is worse on the labelled rows (--model)")
     return _kept_by(ladder, checked)
+
+
+def _threshold(found: Backtest, way: str) -> str:
+    """From which probability on a class is named, which need not be the likeliest one."""
+    worth = worth_of(found, way)[1]
+    odds = 1.0 if worth is None else float(worth[1, 1])
+    second = odds >= 1.0
+    return f"names {str(found.classes[int(second)])!r} from a probability of {100 / (1 + max(odds, 1 / odds)):.0f} % on"
 
 
 def _kept_by(ladder: Ladder, checked: Checked, stays: str = "stays") -> str:
@@ -288,8 +327,8 @@ def _gained(metric: Metric, value: float) -> str:
     than = "than learning from all labels"
     if metric.name == "accuracy":
         return f"was right on {100 * value:.1f} points more rows {than}"
-    if metric.costs is not None:
-        return f"cost {value:.3g} less per row {than}"
+    if metric.is_loss:
+        return f"brought {value:.3g} less {metric.words} {than}"
     amount = f"{100 * value:.1f} points" if metric.in_points else f"{value:.3f}"
     return f"brought {amount} more of {metric.words} {than}"
 
@@ -343,7 +382,7 @@ def _by_method(result: Result) -> str:
     if result.adaptation.is_none_of(result.source):
         return _stays(result.checked, "nothing else was asked for")
     if decision.lost is not None:
-        return _stays(result.checked, f"{name} lost a class on the way")
+        return _stays(result.checked, f"the model by {name} does not name one of the classes any more")
     if decision.verdict.advice in (Advice.DO_NOT_ADAPT, Advice.GET_LABELS):
         why = "nothing is to be gained" if decision.verdict.advice is Advice.DO_NOT_ADAPT else "steps are too large"
         return _stays(result.checked, f"{why} along these windows")
@@ -386,18 +425,21 @@ def _from_windows(found: Backtest, way: str, when: str) -> str:
         return _share(value, when, basis)
     if metric.in_points:
         low, mean, high = _percents(value)
-        return f"Expect a {metric.words} of {mean} % on {when}{_range(low, high, ' %', basis)}."
-    if metric.costs is not None:
+        return f"Expect {_a(metric.words)} of {mean} % on {when}{_range(low, high, ' %', basis)}."
+    if metric.is_loss:
         value = Gain(-value.value, -value.high, -value.low)
-    named = "cost per row" if metric.costs is not None else metric.words
     low, mean, high = (f"{one:.3g}" for one in (value.low, value.value, value.high))
-    return f"Expect a {named} of {mean} on {when}{_range(low, high, '', basis)}."
+    return f"Expect {_a(metric.words)} of {mean} on {when}{_range(low, high, '', basis)}."
+
+
+def _a(words: str) -> str:
+    return f"{'an' if words[0] in 'aeiou' else 'a'} {words}"
 
 
 def _ground(ladder: Ladder, used: Assumption | None) -> str | None:
     """What an estimate without labels stands on; None where nothing was declared and something moved."""
     if not ladder.moved.rejected:
-        return "As nothing moved"
+        return "If labels mean what they did"
     return None if used is None else "If that holds"
 
 
@@ -411,6 +453,8 @@ def _likely(estimate: AccuracyEstimate | None, when: str, ground: str | None) ->
 
 def _share(value: Gain, when: str, basis: str) -> str:
     low, mean, high = _percents(value)
+    if basis and not value.high - value.low < _SAYS_NOTHING:
+        return f"Expect about {mean} % of {when} to be right ({basis[2:]}, too few to say how far off that may be)."
     return f"Expect {mean} % of {when} to be right{_range(low, high, ' %', basis)}."
 
 
@@ -441,7 +485,7 @@ def _next(result: Result, run: str) -> str:
     others: tuple[Alternative, ...] = ()
     if isinstance(choice, LadderChoice) and choice.ladder is not None:
         if choice.backtest is None and not choice.ladder.moved.rejected:
-            return "Nothing needs to be done now; run this again when new rows arrive."
+            return f"Nothing needs to be done now; when rows or labels arrive: driftfit update {run} NEW.csv."
         others = choice.ladder.others
     budget = max((one.labels for one in others), default=0) or _BUDGET
     why = "" if any(one.labels for one in others) else "To be sure, l"
@@ -464,8 +508,9 @@ def _compared(result: Result) -> tuple[tuple[str, str, str, str], tuple[Compared
         rows += _ways(found, None if taken_up else choice.best if choice.best in found.ways else found.reference)
     elif choice.measured:
         heads = ("compared", "labelled rows", "gain in points", "today's answers")
-        old = choice.reference if choice.reference in _WAYS else _reference_word(result.checked)[4:]
-        rows += [_candidate(choice, name, share, old) for name, share in choice.scores.items()]
+        plain = "old model" if result.checked.prepared.history is None else "model of all labels"
+        names = {IN_USE: "model in use", SOURCE: plain, ALL_LABELS: plain}
+        rows += [_candidate(choice, name, share, names) for name, share in choice.scores.items()]
     elif ladder is not None:
         heads = ("compared", "", "gain in points", "today's answers")
         rows.append(Compared(_reference_word(result.checked)[4:], note="" if taken_up else "taken"))
@@ -498,10 +543,10 @@ def _signed(gain: Gain | PairedGain, in_points: bool) -> str:
     return f"{value} ({low} to {high})"
 
 
-def _candidate(choice: LadderChoice, name: Any, share: float, old: str) -> Compared:
+def _candidate(choice: LadderChoice, name: Any, share: float, names: dict[str, str]) -> Compared:
     gain = choice.gains.get(name)
     shown = "" if gain is None or name == choice.reference else _signed(gain, True)
-    named = old if name == choice.reference else str(name)
+    named = names.get(name, str(name))
     note = "taken" if name == choice.best else "cannot be taken" if name in choice.struck else ""
     return Compared(named, f"{100 * share:.1f} %", shown, note)
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from driftfit.app.labels import Labels, has_labels, read_labels, stream_labels
 from driftfit.app.read import Table
 from driftfit.app.settings import Column, History, Settings
-from driftfit.app.windows import Window, comparable, window_names
+from driftfit.app.windows import ByCalendar, Window, comparable, window_names
 from driftfit.errors import InputError
 
 # So many rows of the newest labelled window without a label are today's; fewer are gaps.
@@ -81,7 +81,8 @@ def known_rows(table: Table, settings: Settings, windows: list[Window]) -> Known
     everything = not partly and not rest
     path += [windows[last]] if everything else rest
     asked = None if everything else np.flatnonzero((place >= 0) & (~usable | (place > last)))
-    said.append(_told(labels, ends[1], len(path) - 1, everything))
+    unit = settings.windows.period if isinstance(settings.windows, ByCalendar) else "window"
+    said.append(_told(labels, ends[1], len(path) - 1, everything, unit))
     hidden = int(counts[until + 1 :].sum())
     if hidden:
         said.append(f"{hidden} labels after {windows[until].name!r} were not looked at")
@@ -101,12 +102,12 @@ def _last_value(table: Table, settings: Settings, labels: Labels, window: Window
         return end
 
 
-def _told(labels: Labels, last: str, n_without: int, everything: bool) -> str:
+def _told(labels: Labels, last: str, n_without: int, everything: bool, unit: str) -> str:
     """The one line that says which labels are used."""
     used = f"labels until {last} used ({len(labels.rows):,} rows)"
     if everything:
-        return f"{used}; every window has labels: the model is for the time after them"
-    return f"{used}; {n_without} {'window' if n_without == 1 else 'windows'} without"
+        return f"{used}; every {unit} has labels: the model is for the time after them"
+    return f"{used}; {n_without} {unit if n_without == 1 else f'{unit}s'} without"
 
 
 def _only_first(table: Table, settings: Settings, windows: list[Window], n_later: int) -> KnownRows:

@@ -60,7 +60,8 @@ def backtest_text(found: Backtest) -> str:
             gain = gains[name]
             span = f"{_gain(metric, gain.value)} ({_gain(metric, gain.low)} to {_gain(metric, gain.high)})"
             rows.append([name, *(_gain(metric, value) for value in by_window[name]), span])
-    unit = f"{metric.words} of {found.reference}, and what the others gained over it"
+    better = ", less is better" if metric.is_loss else ""
+    unit = f"{metric.words} of {found.reference}{better}, and what the others gained over it"
     lines = [f"{found.sentence[:1].upper()}{found.sentence[1:]}.", "", f"{unit}:", text_table(head, rows)]
     lines += [f"{name} could not run: {why}" for name, why in found.failed.items()]
     return "\n".join(printable(line) for block in lines for line in block.split("\n"))

@@ -39,6 +39,8 @@ def answer_text(answer: dict[str, Any]) -> str:
     heads, rows = answer["table"]["heads"], answer["table"]["rows"]
     if rows:
         lines += ["", text_table(heads, rows, words=(0, len(heads) - 1))]
+    if answer.get("notes"):
+        lines += ["", *map(printable, answer["notes"])]
     return "\n".join(lines)
 
 

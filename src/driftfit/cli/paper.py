@@ -62,9 +62,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--store", default="runs/paper.sqlite", help="file of finished cells; a run goes on where it was [%(default)s]"
     )
-    parser.add_argument(
-        "--output", default="runs/tables", help="folder for CSV, JSON, Markdown and pictures [%(default)s]"
-    )
+    parser.add_argument("--output", default="runs/tables", help="folder for JSON, Markdown and pictures [%(default)s]")
 
 
 def run(chosen: argparse.Namespace, fail: Fail) -> int:

@@ -47,15 +47,10 @@ def covtype(
 
     All 54 features are standardised over all rows.
 
-    Parameters
-    ----------
-    n_given : {0, 1, 2, 3, 4, 10}
-    preset : {"reference", "paper"}
-        ``reference``: 10,000 of the first 50,000 rows, given domains of 2,000 rows, 20,000
-        of the last 45,000. ``paper``: the whole blocks of 50,000 and 40,000 rows; the
-        target has 45,000 rows, because 50,000 are not there, 5,000 of them held out.
-    distinct : bool
-        No row is in two domains, and held-out rows are of the target's kind: always so here.
+    ``preset``: ``reference``: 10,000 of the first 50,000 rows, given domains of 2,000 rows, 20,000 of the last 45,000.
+    ``paper``: the whole blocks of 50,000 and 40,000 rows; the target has 45,000 rows, because 50,000 are not there,
+    5,000 of them held out. ``distinct``: no row is in two domains, and held-out rows are of the target's kind: always
+    so here.
     """
     check_words(preset, split)
     check_count(n_given, _BLOCKS)

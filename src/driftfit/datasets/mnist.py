@@ -109,16 +109,10 @@ def rotated_mnist(
 ) -> DomainSequence:
     """MNIST upright as the source, turned by ``target_angle`` as the target.
 
-    Parameters
-    ----------
-    preset : {"reference", "paper"}
-        ``reference``: the 10,000 test images, whole angles. ``paper``: 50,000 training
-        images, evenly spaced angles.
-    target_angle : float
-        In degrees, counter-clockwise.
-    distinct : bool
-        Training images of its own for each domain, drawn by the seed, so that no image is there twice; held-out
-        ones are test images. Otherwise the same images are in all domains.
+    ``preset``: ``reference``: the 10,000 test images, whole angles. ``paper``: 50,000 training images, evenly spaced
+    angles. ``target_angle``: in degrees, counter-clockwise. ``distinct``: training images of its own for each domain,
+    drawn by the seed, so that no image is there twice; held-out ones are test images. Otherwise the same images are in
+    all domains.
     """
     check_words(preset, split)
     check_count(n_given, 90)
@@ -191,13 +185,9 @@ def color_mnist(
 ) -> DomainSequence:
     """MNIST with pixels in [0, 1] as the source, in [1, 2] as the target.
 
-    Parameters
-    ----------
-    preset : {"reference", "paper"}
-        ``reference``: different images in every domain: 6,000 in the source, 2,100 in each
-        given domain, 2,000 in the target. ``paper``: the same 50,000 images everywhere.
-    distinct : bool
-        Training images of its own for each domain, as many as for the others; held-out ones are test images.
+    ``preset``: ``reference``: different images in every domain: 6,000 in the source, 2,100 in each given domain, 2,000
+    in the target. ``paper``: the same 50,000 images everywhere. ``distinct``: training images of its own for each
+    domain, as many as for the others; held-out ones are test images.
     """
     check_words(preset, split)
     check_count(n_given, _BLOCKS - 1)

@@ -58,20 +58,11 @@ def portraits(
 ) -> DomainSequence:
     """The first 2,000 portraits as the source, 2,000 later ones as the target.
 
-    Parameters
-    ----------
-    n_given : {0, 1, 2, 3, 4, 7}
-        Blocks, out of seven, between source and target.
-    preset : {"reference", "paper"}
-        ``paper``: the target is the last 2,000 of all images.
-    split : {"adapt", "heldout"}
-        ``heldout``: up to 1,000 images that follow the target in time.
-    cut : {"auto", "count", "year"}
-        ``count``: seven blocks of 2,000 and the target right behind them. ``year``: the
-        target is the last 2,000 images up to 1973 and the blocks share what lies between;
-        for copies that miss some images. ``auto``: by count for the complete set only.
-    distinct : bool
-        A quarter of the target, drawn by the seed, is held out; otherwise held-out images are of later years.
+    ``n_given``: blocks, out of seven, between source and target. ``preset``: ``paper``: the target is the last 2,000 of
+    all images. ``split``: ``heldout``: up to 1,000 images that follow the target in time. ``cut``: ``count``: seven
+    blocks of 2,000 and the target right behind them. ``year``: the target is the last 2,000 images up to 1973 and the
+    blocks share what lies between; for copies that miss some images. ``auto``: by count for the complete set only.
+    ``distinct``: a quarter of the target, drawn by the seed, is held out; otherwise held-out images are of later years.
     """
     check_words(preset, split)
     check_count(n_given, _BLOCKS)

@@ -83,14 +83,6 @@ class Interpolated:
 
     A generated domain so costs two index vectors instead of a copy of the features.
 
-    Attributes
-    ----------
-    x0, x1 : arrays, sparse matrices or tensors
-    rows, cols : int arrays, or tensors on the device of ``x0``
-    position : float in [0, 1]
-
-    Examples
-    --------
     >>> x0, x1 = np.array([[0.0], [10.0]]), np.array([[12.0], [2.0]])
     >>> Interpolated.of(x0, x1, np.array([0, 1]), np.array([1, 0]), 0.5).whole().ravel().tolist()
     [1.0, 11.0]

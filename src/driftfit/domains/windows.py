@@ -86,19 +86,10 @@ def from_table(
 ) -> DomainSequence:
     """Cut a data frame (pandas, polars, pyarrow, ...) into a sequence of domains.
 
-    Parameters
-    ----------
-    table : data frame
-        Features, one label column and one order column; labels may be missing anywhere.
-    label, order : str
-        Names of the columns. Neither is a feature.
-    windows : Windows, optional
-        `ByQuantile(5)` by default.
-    weight : str, optional
-        Name of a column of sample weights.
+    ``table``: features, one label column and one order column; labels may be missing anywhere. ``label`` and ``order``:
+    names of the columns. Neither is a feature. ``windows``: `ByQuantile(5)` by default. ``weight``: name of a column of
+    sample weights.
 
-    Examples
-    --------
     >>> import pandas as pd
     >>> table = pd.DataFrame({"x": [0.0, 1.0, 2.0, 3.0], "y": [0, 1, None, None], "year": [1, 1, 2, 2]})
     >>> [domain.name for domain in from_table(table, label="y", order="year", windows=ByValue())]

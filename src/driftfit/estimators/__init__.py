@@ -6,10 +6,10 @@ from typing import Any
 
 from driftfit.estimators.adapted import AdaptedClassifier
 from driftfit.estimators.auto_classifier import AutoAdaptedClassifier
-from driftfit.estimators.goat_classifier import GOATClassifier
 from driftfit.estimators.path_classifiers import (
     CarriedLabelsClassifier,
     DirectSelfTrainingClassifier,
+    GOATClassifier,
     GradualSelfTrainingClassifier,
 )
 from driftfit.extras import need

@@ -19,33 +19,16 @@ _MOST_SEEDS = 10_000
 class Cell:
     """One run: which table, which method, how many domains, which seed.
 
-    Attributes
-    ----------
-    table : str
-        Name of the benchmark, the data that the run is about.
-    preset : str
-        Which reading of the paper the run follows.
-    seed : int
-    n_given : int
-        Given domains between source and target.
-    method : str
-        One of `driftfit.lab.configurations`.
-    n_generated : int
-        Domains generated between each two neighbours.
-    n_samples : int or None
-        At most this many samples in each domain; None: all.
-    settings : str
-        Digest of the preset's settings, so that a changed preset makes new cells.
-    study : str
-        Ablation that the run belongs to, with settings of its own; empty for the tables.
-    variant : str
-        What the method is varied in: an encoder layer, a plan, what it may see.
+    ``table``: name of the benchmark, the data that the run is about. ``preset``: which reading of the paper the run
+    follows. ``n_given``: given domains between source and target. ``method``: one of `driftfit.lab.configurations`.
+    ``n_generated``: domains generated between each two neighbours. ``n_samples``: at most this many samples in each
+    domain; None: all. ``settings``: digest of the preset's settings, so that a changed preset makes new cells.
+    ``study``: ablation that the run belongs to, with settings of its own; empty for the tables. ``variant``: what the
+    method is varied in: an encoder layer, a plan, what it may see.
 
-    Examples
-    --------
     >>> cell = Cell("covtype", "reference", 0, 2, "goat", 4)
-    >>> Cell.from_key(cell.key) == cell
-    True
+    >>> str(cell)
+    'covtype goat given 2+4 seed 0'
     """
 
     table: str
@@ -63,11 +46,6 @@ class Cell:
     def key(self) -> str:
         """The cell as canonical JSON."""
         return json.dumps(asdict(self), sort_keys=True, separators=(",", ":"))
-
-    @classmethod
-    def from_key(cls, key: str) -> Cell:
-        """The cell of a key."""
-        return cls(**json.loads(key))
 
     @property
     def group(self) -> tuple[str, str, str, int, int | None]:
@@ -107,15 +85,8 @@ class Options:
 class Place:
     """One number of a table.
 
-    Attributes
-    ----------
-    row, column : str
-    cell : Cell
-        The run behind it, with seed 0 standing for all seeds.
-    published : (float, float) or None
-        Mean and half width of the interval in the paper.
-    measure : str
-        Which accuracy of the run.
+    ``cell``: the run behind it, with seed 0 standing for all seeds. ``published``: mean and half width of the interval
+    in the paper. ``measure``: which accuracy of the run.
     """
 
     row: str
@@ -129,20 +100,9 @@ class Place:
 class Table:
     """Places in order; rows and columns appear as they first do there.
 
-    Attributes
-    ----------
-    name, title : str
-    corner : str
-        What the rows are.
-    places : tuple of Place
-    note : str
-        What a reader must know to compare.
-    figure : bool
-        Whether it is also drawn.
-    contender : str
-        Row that is compared with all others, seed by seed.
-    first_seed : int
-        Runs have this seed and those behind it.
+    ``corner``: what the rows are. ``note``: what a reader must know to compare. ``figure``: whether it is also drawn.
+    ``contender``: row that is compared with all others, seed by seed. ``first_seed``: runs have this seed and those
+    behind it.
     """
 
     name: str

@@ -59,12 +59,8 @@ _COUPLINGS: dict[str, Callable[[int], Solver]] = {
 class Aligned:
     """A baseline and the place where it aligns; nothing of it is tuned on the benchmarks.
 
-    Attributes
-    ----------
-    baseline : Baseline
-    place : {"encoder", "hidden", "scores"}
-        Where GOAT's encoder ends (for tables, which have none, the last fully connected layer but the
-        output); the last hidden layer, normalised; or the scores.
+    ``place``: where GOAT's encoder ends (for tables, which have none, the last fully connected layer but the output);
+    the last hidden layer, normalised; or the scores.
     """
 
     baseline: Baseline

@@ -35,17 +35,8 @@ _CPU_BYTES = 4 * 2**30
 class Experiment:
     """Data, source models, encodings and plans of one benchmark, preset and seed.
 
-    Parameters
-    ----------
-    table, preset : str
-    seed : int
-    device : torch.device
-    n_samples : int, optional
-        At most this many samples in each domain.
-    study : str
-        Ablation, whose settings differ from the tables'.
-    jobs : int
-        Processes that share the device.
+    ``n_samples``: at most this many samples in each domain. ``study``: ablation, whose settings differ from the
+    tables'. ``jobs``: processes that share the device.
     """
 
     table: str

@@ -92,14 +92,9 @@ class _Once(Method):
 class FrontierRun:
     """The numbers of all candidates and of the choice.
 
-    Attributes
-    ----------
-    measure : callable
-        From a model to its accuracies, ``transductive`` and ``heldout``; sees labels that no candidate sees.
-    labels : tuple of arrays
-        True labels of source, given domains and target, for the share of a plan's mass that stays within a class.
-    known : dict
-        What does not depend on the given domains, from run to run.
+    ``measure``: from a model to its accuracies, ``transductive`` and ``heldout``; sees labels that no candidate sees.
+    ``labels``: True labels of source, given domains and target, for the share of a plan's mass that stays within a
+    class. ``known``: what does not depend on the given domains, from run to run.
     """
 
     measure: Callable[[Learner], dict[str, float | None]]

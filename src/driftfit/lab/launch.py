@@ -74,19 +74,10 @@ def launch(
 ) -> Finished:
     """Run every cell that the store does not hold yet; a cell that fails does not hold up the others.
 
-    Parameters
-    ----------
-    cells : sequence of Cell
-    workload : Workload
-        ``prepare`` gets the cells of one group, ``run`` one of them and returns a `Record`.
-    store : Store
-        Each finished cell becomes one record at once, so that an interrupted run goes on where it was.
-    engine : Engine
-        `Serial` by default.
-    on_cell : callable, optional
-        For progress displays; also called for cells that another run finishes meanwhile.
-    command : str
-        What is being run, for ``driftfit runs``.
+    ``workload``: ``prepare`` gets the cells of one group, ``run`` one of them and returns a `Record`. ``store``: each
+    finished cell becomes one record at once, so that an interrupted run goes on where it was. ``engine``: `Serial` by
+    default. ``on_cell``: for progress displays; also called for cells that another run finishes meanwhile. ``command``:
+    what is being run, for ``driftfit runs``.
     """
     engine = engine or Serial()
     finished = store.finished(cells)
@@ -184,18 +175,9 @@ def _owner(store: Store) -> Iterator[str]:
 class RunState:
     """A run as the store knows it.
 
-    Attributes
-    ----------
-    command, engine : str
-    state : str
-        ``running``, ``finished``, ``some failed``, ``interrupted``, ``stopped`` by an error, or ``died``.
-    n_cells, n_finished, n_failed : int
-    started : float
-        Seconds since 1970.
-    seconds : float
-        How long it has run.
-    seconds_left : float or None
-        By the pace so far; None where nothing is running or nothing is finished yet.
+    ``state``: ``running``, ``finished``, ``some failed``, ``interrupted``, ``stopped`` by an error, or ``died``.
+    ``started``: seconds since 1970. ``seconds``: how long it has run. ``seconds_left``: by the pace so far; None where
+    nothing is running or nothing is finished yet.
     """
 
     command: str

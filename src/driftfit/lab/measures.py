@@ -32,16 +32,9 @@ def accuracy(guesses: NDArray[Any], labels: NDArray[Any]) -> float:
 class Measured:
     """The models of one cell, measured after every step.
 
-    Attributes
-    ----------
-    target : LabelledDomain
-        The very samples that were adapted to.
-    heldout : LabelledDomain or None
-        Fresh samples of the target.
-    scores_of : callable
-        How a model's scores are found, such as from features that are at hand.
-    steps : list of dict
-        Measurements; the first is the model before any adaptation.
+    ``target``: the very samples that were adapted to. ``heldout``: fresh samples of the target. ``scores_of``: how a
+    model's scores are found, such as from features that are at hand. ``steps``: measurements; the first is the model
+    before any adaptation.
     """
 
     target: LabelledDomain

@@ -1,36 +1,18 @@
-"""A table as CSV, JSON, Markdown and on the terminal."""
+"""A table as JSON, with every run, as Markdown, which the terminal shows too, and as a picture."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from driftfit.files import write_text
+import numpy as np
+
+from driftfit.files import atomic_file, write_text
 from driftfit.lab.cells import Cell, Table
 from driftfit.lab.statistics import Entry, Interval, SweepTable
-
-_FILE_WIDTH = 160
-
-
-def as_csv(entries: Sequence[Entry]) -> str:
-    """One line for each place, with every measure that any of them has."""
-    out = io.StringIO()
-    measures = _measured(entries)
-    writer = csv.writer(out, lineterminator="\n")
-    for number, entry in enumerate(entries):
-        values: dict[str, float | None] = {}
-        for measure in measures:
-            values |= {measure: entry.means[measure], f"{measure}_ci95": entry.intervals[measure]}
-        values |= _compared(entry)
-        told, seconds = _described(entry), {"seconds_per_run": f"{entry.seconds:.2f}"}
-        if not number:
-            writer.writerow([*told, *values, *seconds])
-        writer.writerow([*told.values(), *map(_number, values.values()), *seconds.values()])
-    return out.getvalue()
 
 
 def as_json(entries: Sequence[Entry], results: Mapping[Cell, Mapping[str, Any]], about: Mapping[str, Any]) -> str:
@@ -119,28 +101,6 @@ def sweep_as_markdown(table: SweepTable) -> str:
     return "\n".join(lines) + "\n"
 
 
-def print_table(table: Table, entries: Sequence[Entry]) -> None:
-    """The table on the terminal, as Markdown where rich is missing."""
-    try:
-        from rich.console import Console
-        from rich.table import Table as RichTable
-    except ImportError:
-        print(f"\n{table.title}\n\n{as_markdown(table, entries)}\n{table.note}")
-        return
-    shown = _texts(entries, line="\n")
-    rows, columns = _sides(shown)
-    drawn = RichTable(title=table.title, caption=table.note or None)
-    drawn.add_column(table.corner, justify="right", overflow="fold")
-    for column in columns:
-        drawn.add_column(column, justify="center", overflow="fold")
-    for row in rows:
-        drawn.add_row(row, *(shown.get((row, column), "") for column in columns))
-    console = Console()
-    # A file or a pipe has no width to keep to.
-    console = console if console.is_terminal else Console(width=_FILE_WIDTH)
-    console.print(drawn)
-
-
 def write_outputs(
     table: Table,
     entries: Sequence[Entry],
@@ -149,7 +109,7 @@ def write_outputs(
     name: str,
     about: dict[str, Any],
 ) -> list[Path]:
-    """Write ``name.csv``, ``name.json`` and ``name.md`` into a folder; a figure also as PNG and SVG."""
+    """Write ``name.json`` and ``name.md`` into a folder; a figure also as PNG and SVG."""
     note = "Percent, mean ± 95 % confidence interval (Student's t)"
     if any(place.measure == "transductive_last" for place in table.places):
         note += "; accuracy is that of the last model on the target samples it was adapted to"
@@ -163,7 +123,6 @@ def write_outputs(
         )
         more += leads_as_markdown(table, entries)
     texts = {
-        ".csv": as_csv(entries),
         ".json": as_json(entries, results, about),
         ".md": f"# {table.title}\n\n{note.strip()}\n\n{as_markdown(table, entries)}{more}",
     }
@@ -172,8 +131,6 @@ def write_outputs(
         paths.append(folder / f"{name}{ending}")
         write_text(paths[-1], text)
     if table.figure:
-        from driftfit.lab.figures import draw_bars
-
         paths += draw_bars(table, entries, folder / name)
     return paths
 
@@ -197,7 +154,7 @@ def _sides(shown: Mapping[tuple[str, str], str]) -> tuple[list[str], list[str]]:
     return list(rows), columns
 
 
-def _texts(entries: Sequence[Entry], *, heldout: bool = False, line: str = " ") -> dict[tuple[str, str], str]:
+def _texts(entries: Sequence[Entry], *, heldout: bool = False) -> dict[tuple[str, str], str]:
     """The text of each place; the held-out view has accuracies alone."""
     shown: dict[tuple[str, str], str] = {}
     for entry in entries:
@@ -206,18 +163,18 @@ def _texts(entries: Sequence[Entry], *, heldout: bool = False, line: str = " ") 
             if not measure.startswith("transductive"):
                 continue
             measure = measure.replace("transductive", "heldout")
-        shown[entry.place.row, entry.place.column] = _text(entry, measure, line)
+        shown[entry.place.row, entry.place.column] = _text(entry, measure)
     return shown
 
 
-def _text(entry: Entry, measure: str, line: str) -> str:
+def _text(entry: Entry, measure: str) -> str:
     mean, interval = entry.means[measure], entry.intervals[measure]
     if mean is None:
         return "-"
     text = f"{mean:.1f}" + ("" if interval is None else f" ± {interval:.1f}")
     if entry.difference is None or entry.place.published is None or measure != entry.place.measure:
         return text
-    return f"{text}{line}({entry.place.published[0]:.1f}, {entry.difference:+.1f})"
+    return f"{text} ({entry.place.published[0]:.1f}, {entry.difference:+.1f})"
 
 
 def _lead_text(lead: float, interval: float | None) -> str:
@@ -234,10 +191,6 @@ def _measured(entries: Sequence[Entry]) -> list[str]:
     return [measure for measure in entries[0].means if any(entry.means[measure] is not None for entry in entries)]
 
 
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.6g}"
-
-
 def _rounded(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: _rounded(item) for key, item in value.items()}
@@ -250,3 +203,85 @@ def _shown(pair: Interval, digits: int, *, signed: bool = False) -> str:
         return "-"
     text = f"{mean:+.{digits}f}" if signed else f"{mean:.{digits}f}"
     return text if half is None else f"{text} ± {half:.{digits}f}"
+
+
+_WIDTH = 0.8
+_COLOURS = ("#2b6cb0", "#dd8452", "#55a868", "#8172b3")
+
+
+def draw_bars(table: Table, entries: Sequence[Entry], stem: Path) -> list[Path]:
+    """A group of bars for each column, one bar for each row of accuracies, with intervals, as PNG and SVG.
+
+    The share of same-class mass, where it was measured, is a mark on its bar: both are percent.
+    """
+    from matplotlib.figure import Figure
+
+    accuracies = [entry for entry in entries if entry.place.measure.startswith("transductive")]
+    rows = list(dict.fromkeys(entry.place.row for entry in accuracies))
+    columns = list(dict.fromkeys(entry.place.column for entry in accuracies))
+    figure = Figure(figsize=(1.5 + 1.2 * len(columns), 4.2), layout="constrained")
+    axes = figure.subplots()
+    width = _WIDTH / len(rows)
+    for number, row in enumerate(rows):
+        shown = [entry for entry in accuracies if entry.place.row == row]
+        places = [columns.index(entry.place.column) + (number - (len(rows) - 1) / 2) * width for entry in shown]
+        heights = [entry.mean or 0.0 for entry in shown]
+        # One seed has no interval, and so no whisker.
+        errors = [float("nan") if (half := entry.intervals[entry.place.measure]) is None else half for entry in shown]
+        axes.bar(places, heights, 0.92 * width, yerr=errors, capsize=3, color=_COLOURS[number % 4], label=row)
+        for place, height in zip(places, heights, strict=True):
+            axes.text(place, 1.5, f"{height:.1f}", ha="center", va="bottom", color="white", fontsize=8)
+        marked = [(place, entry.means["same_class_mass"]) for place, entry in zip(places, shown, strict=True)]
+        marks = [(place, share) for place, share in marked if share is not None]
+        if marks:
+            label = "share of same-class mass in the plans" if number == 0 else None
+            axes.plot(*zip(*marks, strict=True), "D", color="black", markersize=5, label=label)
+    axes.set_xticks(range(len(columns)), columns)
+    axes.set_ylabel("percent")
+    axes.set_ylim(0, 104)
+    axes.set_title(table.title, fontsize=9)
+    figure.legend(loc="outside lower center", ncols=3, fontsize=8)
+    return _saved(figure, stem)
+
+
+def draw_paths(paths: Mapping[str, Sequence[Sequence[Any]]], positions: Sequence[float], folder: Path) -> list[Path]:
+    """Write ``vae.png`` and ``vae.svg``.
+
+    ``paths``: from the name of a line to its images: for each digit one image at each position. ``positions``: between
+    0, the source, and 1, the target.
+    """
+    from matplotlib.figure import Figure
+
+    n_digits = len(next(iter(paths.values())))
+    n_columns = min(2, n_digits)
+    n_lines = -(-n_digits // n_columns)
+    figure = Figure(figsize=(0.62 * len(positions) * n_columns + 1.6, 0.72 * len(paths) * n_lines + 0.6))
+    figure.set_layout_engine("constrained")
+    axes = figure.subplots(n_lines, n_columns, squeeze=False)
+    names = [textwrap.fill(name, 14) for name in paths]
+    for number, axis in enumerate(axes.flat):
+        if number >= n_digits:
+            axis.set_axis_off()
+            continue
+        tiles = [[np.pad(image, 1, constant_values=0.5) for image in images[number]] for images in paths.values()]
+        height, width = tiles[0][0].shape
+        axis.imshow(np.block(tiles), cmap="gray", vmin=0.0, vmax=1.0, interpolation="nearest")
+        axis.set_xticks([width * (i + 0.5) for i in range(len(positions))], [f"t = {t:.2g}" for t in positions])
+        left = number % n_columns == 0
+        axis.set_yticks([height * (i + 0.5) for i in range(len(paths))], names if left else [""] * len(names))
+        axis.tick_params(length=0, labelsize=7)
+        axis.spines[:].set_visible(False)
+    return _saved(figure, folder / "vae")
+
+
+def _saved(figure: Any, stem: Path) -> list[Path]:
+    """As PNG and SVG; a fixed salt and no date: the same numbers give the same files."""
+    import matplotlib as mpl
+
+    written = []
+    with mpl.rc_context({"svg.hashsalt": "driftfit"}):
+        for ending, metadata in ((".png", {"Software": None}), (".svg", {"Date": None})):
+            written.append(stem.with_name(stem.name + ending))
+            with atomic_file(written[-1]) as file:
+                figure.savefig(file, format=ending[1:], dpi=150, facecolor="white", metadata=metadata)
+    return written

@@ -19,7 +19,7 @@ from driftfit.extras import has, need
 from driftfit.lab.cells import Cell, Options, Table
 from driftfit.lab.launch import OnCell, Progress, Record, attended, launch
 from driftfit.lab.layouts import TABLES, make_table
-from driftfit.lab.output import print_table, write_outputs
+from driftfit.lab.output import as_markdown, write_outputs
 from driftfit.lab.presets import BENCHMARKS
 from driftfit.lab.statistics import Entry, summarise
 from driftfit.lab.store import Store
@@ -39,17 +39,8 @@ class DeviceFullError(SolverError):
 class Launch:
     """Where cells run and where their records go.
 
-    Attributes
-    ----------
-    device : str
-        ``"auto"``, ``"cpu"`` or ``"cuda"``.
-    jobs : int
-        Processes, where no engine is given.
-    store : path
-    engine : Engine, optional
-        One of `driftfit.parallel`.
-    command : str
-        What is being run, for ``driftfit runs``.
+    ``device``: ``"auto"``, ``"cpu"`` or ``"cuda"``. ``jobs``: processes, where no engine is given. ``engine``: one of
+    `driftfit.parallel`. ``command``: what is being run, for ``driftfit runs``.
     """
 
     device: str = "auto"
@@ -75,21 +66,9 @@ def run_cells(
 ) -> int:
     """Run every cell that the store does not hold yet; returns how many were run.
 
-    Parameters
-    ----------
-    cells : sequence of Cell
-    store : Store
-        Each finished cell becomes a record at once, so that an interrupted run goes on where it was.
-    device : str
-        ``"auto"``, ``"cpu"`` or ``"cuda"``.
-    jobs : int
-        Processes, where no engine is given.
-    engine : Engine, optional
-        One of `driftfit.parallel`.
-    on_cell : callable, optional
-        For progress displays.
-    command : str
-        What is being run, for ``driftfit runs``.
+    ``store``: each finished cell becomes a record at once, so that an interrupted run goes on where it was. ``device``:
+    ``"auto"``, ``"cpu"`` or ``"cuda"``. ``jobs``: processes, where no engine is given. ``engine``: one of
+    `driftfit.parallel`. ``on_cell``: for progress displays. ``command``: what is being run, for ``driftfit runs``.
     """
     if jobs < 1:
         raise InputError(f"jobs must be at least 1, got {jobs!r}")
@@ -103,11 +82,7 @@ def run_cells(
 class CellWork:
     """How cells of one group are run: on one `Experiment`, which any worker may be handed.
 
-    Attributes
-    ----------
-    device : str
-    sharing : int
-        Workers that share the device.
+    ``sharing``: workers that share the device.
     """
 
     device: str = "auto"
@@ -273,7 +248,7 @@ def _show(
     """Print one table and write its files."""
     rows = summarise(table, results)
     if not quiet:
-        print_table(table, rows)
+        print(f"\n{table.title}\n\n{as_markdown(table, rows)}\n{table.note}")
     if output is not None:
         told = {"table": table.name, "title": table.title, "note": table.note, "preset": options.preset, **about}
         # A trial does not write over the files of a full run.

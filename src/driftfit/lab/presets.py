@@ -19,28 +19,13 @@ STUDIES = ("", "encoders", "plans", FRONTIER)
 class Settings:
     """Everything about a run that the preset decides, data aside.
 
-    Attributes
-    ----------
-    network : {"reference-cnn", "ablation-cnn", "paper-cnn", "mlp"}
-        ``ablation-cnn`` is the reference network with a fourth convolution.
-    encoder : str
-        Layer at which the network is cut; ``"input"`` for no encoder.
-    pretrain_encoder : bool
-        Self-train encoder and a small head along the given domains first, then discard the
-        head and freeze the encoder; otherwise the encoder is that of the source model.
-    source_epochs, self_training_epochs : int
-    lr, weight_decay : float
-        Of Adam; a new optimiser for each domain.
-    batch_size : int
-    patience : int or None
-        Early stopping on a tenth of the training data.
-    drop_fraction : float
-        Share of the least confident pseudo-labels, by largest minus smallest logit.
-    use_plan_weights : bool
-        Weigh generated samples in the loss by the mass of the plan.
-    tf32 : bool
-        Whether matrix products of the networks may use TF32 on a GPU, as torch lets convolutions do; transport
-        never does.
+    ``network``: ``ablation-cnn`` is the reference network with a fourth convolution. ``encoder``: layer at which the
+    network is cut; ``"input"`` for no encoder. ``pretrain_encoder``: self-train encoder and a small head along the
+    given domains first, then discard the head and freeze the encoder; otherwise the encoder is that of the source
+    model. ``lr`` and ``weight_decay``: of Adam; a new optimiser for each domain. ``patience``: early stopping on a
+    tenth of the training data. ``drop_fraction``: share of the least confident pseudo-labels, by largest minus smallest
+    logit. ``use_plan_weights``: weigh generated samples in the loss by the mass of the plan. ``tf32``: whether matrix
+    products of the networks may use TF32 on a GPU, as torch lets convolutions do; transport never does.
     """
 
     network: Literal["reference-cnn", "ablation-cnn", "paper-cnn", "mlp"]

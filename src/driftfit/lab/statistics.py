@@ -40,17 +40,9 @@ _MEASURES = (
 class Entry:
     """One place of a table over all seeds; accuracies in percent.
 
-    Attributes
-    ----------
-    place : Place
-    n_seeds : int
-    means, intervals : dict
-        By measure: mean and half width of the 95 % confidence interval (Student's t); None
-        where nothing was measured, or where one seed gives no interval.
-    seconds : float
-        Mean time of a run.
-    lead : (float or None, float or None)
-        Mean and half width of what the table's contender has more, over the seeds that both have.
+    ``means`` and ``intervals``: by measure: mean and half width of the 95 % confidence interval (Student's t); None
+    where nothing was measured, or where one seed gives no interval. ``seconds``: mean time of a run. ``lead``: mean and
+    half width of what the table's contender has more, over the seeds that both have.
     """
 
     place: Place
@@ -125,16 +117,9 @@ def _lead(contender: Place | None, place: Place, grouped: Mapping[Cell, Mapping[
 class SweepRow:
     """One method with its settings, over the seeds.
 
-    Attributes
-    ----------
-    name : str
-    n_seeds, n_failed : int
-    accuracy : (mean, half width)
-        In percent, on the labels of the target; None where it has none, or one seed gives no interval.
-    score : (mean, half width)
-        Without labels; higher is better.
-    lead : (mean, half width)
-        What it has more than the source model, in points, seed by seed.
+    ``accuracy``: in percent, on the labels of the target; None where it has none, or one seed gives no interval.
+    ``score``: without labels; higher is better. ``lead``: what it has more than the source model, in points, seed by
+    seed.
     """
 
     name: str
@@ -149,18 +134,9 @@ class SweepRow:
 class SweepTable:
     """The rows of one data set and model.
 
-    Attributes
-    ----------
-    data, model : str
-    rows : tuple of SweepRow
-    without_labels, with_labels : Interval
-        Accuracy of the setting that each seed's choice took, by the score without labels, and by the labels.
-    difference : Interval
-        By how much the former is behind, seed by seed.
-    taken : dict of str to int
-        How often each setting was taken without labels.
-    failed : tuple of str
-        Cells without a record.
+    ``without_labels`` and ``with_labels``: accuracy of the setting that each seed's choice took, by the score without
+    labels, and by the labels. ``difference``: by how much the former is behind, seed by seed. ``taken``: how often each
+    setting was taken without labels. ``failed``: cells without a record.
     """
 
     data: str

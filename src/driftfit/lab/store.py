@@ -83,13 +83,8 @@ def new_owner() -> str:
 class Store:
     """Records of finished cells. A record is written whole or not at all, and never twice.
 
-    Parameters
-    ----------
-    path : path
-        The file; made with its folder where it is missing.
+    ``path``: the file; made with its folder where it is missing.
 
-    Examples
-    --------
     >>> from tempfile import TemporaryDirectory
     >>> from driftfit.lab.cells import Cell
     >>> with TemporaryDirectory() as folder:
@@ -166,11 +161,7 @@ class Store:
     def claim(self, cells: Iterable[AnyCell], owner: str) -> list[AnyCell]:
         """Take those of the cells that are neither finished nor claimed by somebody who lives.
 
-        Parameters
-        ----------
-        cells : iterable of Cell
-        owner : str
-            From `new_owner`; must `renew` within the lease.
+        ``owner``: from `new_owner`; must `renew` within the lease.
         """
         cells = list(cells)
         with self.connected() as connection:

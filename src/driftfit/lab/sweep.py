@@ -48,17 +48,9 @@ _TABLE = {"name": str, "table": str, "label": str, "order": str, "windows": int,
 class SweepCell:
     """One run of a sweep.
 
-    Attributes
-    ----------
-    data : str
-        Where the data come from, as canonical JSON.
-    model : str
-        A word of the command line.
-    seed : int
-    method : str
-        A word of `driftfit.methods.offered`, one that learns from the source's labels alone.
-    settings : str
-        Fields of the method that differ from its own, as canonical JSON.
+    ``data``: where the data come from, as canonical JSON. ``model``: a word of the command line. ``method``: a word of
+    `driftfit.methods.offered`, one that learns from the source's labels alone. ``settings``: fields of the method that
+    differ from its own, as canonical JSON.
     """
 
     data: str
@@ -215,11 +207,7 @@ def _word(value: Any, classes: dict[str, str]) -> str:
 class Sweep:
     """What is to be run.
 
-    Attributes
-    ----------
-    name : str
-    cells : tuple of SweepCell
-        Every method and setting on every data set, model and seed; the source model always among them.
+    ``cells``: every method and setting on every data set, model and seed; the source model always among them.
     """
 
     name: str
@@ -229,10 +217,7 @@ class Sweep:
 def read_sweep(path: Path) -> Sweep:
     """Read a sweep; whatever is wrong with it is said before anything runs.
 
-    Parameters
-    ----------
-    path : Path
-        A YAML file; paths of tables in it are relative to its folder.
+    ``path``: a YAML file; paths of tables in it are relative to its folder.
     """
     need("yaml", "tables", "driftfit sweep")
     import yaml
@@ -361,17 +346,8 @@ def run_sweep(
 ) -> list[SweepTable]:
     """Run what is missing of a sweep; failed cells are shown in its tables and tried again by the next call.
 
-    Parameters
-    ----------
-    sweep : Sweep
-    store : Store
-    engine : Engine, optional
-    output : Path, optional
-        Folder for ``NAME.md`` and ``NAME.json``.
-    command : str
-        What is being run, for ``driftfit runs``.
-    progress : callable, optional
-        Shows where the run stands.
+    ``output``: folder for ``NAME.md`` and ``NAME.json``. ``command``: what is being run, for ``driftfit runs``.
+    ``progress``: shows where the run stands.
     """
     cells = list(sweep.cells)
     with attended(store, cells, progress) as report:

@@ -45,14 +45,7 @@ def toy_grid(n_groups: int, n_each: int) -> list[ToyCell]:
 class ToyWork:
     """Each cell multiplies the matrix of its group some times, and rests for the remainder of its seconds.
 
-    Attributes
-    ----------
-    seconds : float
-        Of each cell.
-    busy : float
-        Share of them that it computes.
-    size : int
-        Rows of the matrix.
+    ``seconds``: of each cell. ``busy``: share of them that it computes. ``size``: rows of the matrix.
     """
 
     seconds: float = 0.0

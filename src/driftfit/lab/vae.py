@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import sys
 import time
 from collections.abc import Callable
@@ -19,8 +17,8 @@ from driftfit.datasets import rotated_mnist
 from driftfit.datasets.common import Preset
 from driftfit.domains import Domain, Interpolated
 from driftfit.errors import InputError
-from driftfit.files import write_json, write_text
-from driftfit.lab.figures import draw_paths
+from driftfit.files import write_json
+from driftfit.lab.output import draw_paths
 from driftfit.lab.paper import provenance_of
 from driftfit.models.networks import ConvVAE, conv_net, fit_vae
 from driftfit.models.torch.samples import Stored, logits, pick_device
@@ -47,19 +45,10 @@ N_PICTURED = 4
 class VAESettings:
     """Everything about a run but the data: Adam and the batch size are the paper's.
 
-    Attributes
-    ----------
-    epochs : int
-        The paper names none. With so small a learning rate the loss still sinks after thousands of steps;
-        300 epochs are 12,000 steps on the full data.
-    n_generated : int
-        Generated domains between source and target.
-    batch_size : int
-        The paper's is 512; with few images on a CPU a smaller one makes more steps of the same time.
-    lr : float
-    classifier_epochs, classifier_batch_size : int
-    classifier_lr : float
-        Of the classifiers of real digits that look at generated images, one for each angle.
+    ``epochs``: the paper names none. With so small a learning rate the loss still sinks after thousands of steps; 300
+    epochs are 12,000 steps on the full data. ``n_generated``: generated domains between source and target.
+    ``batch_size``: the paper's is 512; with few images on a CPU a smaller one makes more steps of the same time.
+    ``classifier_lr``: of the classifiers of real digits that look at generated images, one for each angle.
     """
 
     epochs: int = 300
@@ -94,28 +83,13 @@ def run_vae(
 ) -> dict[str, Any]:
     """Train the VAE on upright and turned digits, follow plans between them, draw and measure the images.
 
-    Parameters
-    ----------
-    preset : {"reference", "paper"}
-        Of Rotated MNIST: the 10,000 test images, or 50,000 training images.
-    seed, seeds : int
-        The first seed, and how many runs; the picture shows the first one.
-    chosen : VAESettings, optional
-        How long and how it is trained, and how many domains are generated.
-    n_samples : int, optional
-        At most this many images in each domain, for a trial.
-    device : str
-        ``"auto"``, ``"cpu"`` or ``"cuda"``.
-    output : path
-        Folder for ``vae.png``, ``vae.svg``, ``vae.json`` and ``vae.csv``; they are written after every run.
-    quiet : bool
-        No progress on stderr.
-
-    Returns
-    -------
-    dict
-        What ``vae.json`` holds: ``settings``, ``provenance`` and ``runs``, each with ``seed``, ``losses``,
-        ``plans``, ``reconstruction`` and ``rows``, one for each kind of images and position.
+    ``preset``: of Rotated MNIST: the 10,000 test images, or 50,000 training images. ``seed`` and ``seeds``: the first
+    seed, and how many runs; the picture shows the first one. ``chosen``: how long and how it is trained, and how many
+    domains are generated. ``n_samples``: at most this many images in each domain, for a trial. ``device``: ``"auto"``,
+    ``"cpu"`` or ``"cuda"``. ``output``: folder for ``vae.png``, ``vae.svg`` and ``vae.json``; they are written
+    after every run. ``quiet``: no progress on stderr. Returns what ``vae.json`` holds: ``settings``,
+    ``provenance`` and ``runs``, each with ``seed``, ``losses``, ``plans``, ``reconstruction`` and ``rows``, one for
+    each kind of images and position.
     """
     if seeds < 1:
         raise InputError(f"seeds must be at least 1, got {seeds!r}")
@@ -134,7 +108,7 @@ def run_vae(
         if number == seed:
             shown = {name: paths[name] for name in (INPUT_OT, LATENT_OT, LATENT_TRUE, REAL)}
             draw_paths({name: _pictured(path) for name, path in shown.items()}, chosen.positions, folder)
-        _write(result, folder)
+        write_json(folder / "vae.json", result)
         tell(f"written to {folder}")
     return result
 
@@ -205,18 +179,6 @@ def _pictured(path: ImagePath) -> list[list[Any]]:
     """The images that begin at the first rows of the source: one list for each row, one image for each position."""
     entries = [int((path.mass * (path.rows == row)).argmax()) for row in range(min(N_PICTURED, len(path.images[0])))]
     return [[images[entry, 0].cpu().numpy() for images in path.images] for entry in entries]
-
-
-def _write(result: dict[str, Any], folder: Path) -> None:
-    write_json(folder / "vae.json", result)
-    table = [{"seed": run["seed"], **row} for run in result["runs"] for row in run["rows"]]
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(table[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(
-        {key: f"{value:.6g}" if isinstance(value, float) else value for key, value in row.items()} for row in table
-    )
-    write_text(folder / "vae.csv", text.getvalue())
 
 
 def _teller(title: str, quiet: bool) -> Callable[[str], None]:

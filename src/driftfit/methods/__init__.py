@@ -2,8 +2,7 @@
 
 from driftfit.methods.adaptation import Adaptation, GradualMethod, OnStep, StepRecord
 from driftfit.methods.alignment import Alignment, CovarianceAlignment, OwnRank, OwnScale
-from driftfit.methods.assumptions import Assumption
-from driftfit.methods.carried_labels import CarriedLabels, Relabelling
+from driftfit.methods.carried_labels import CarriedLabels, Relabelling, Taught
 from driftfit.methods.class_proportions import (
     ByConfusion,
     ByLikelihood,
@@ -13,21 +12,17 @@ from driftfit.methods.class_proportions import (
     expectation_maximisation,
 )
 from driftfit.methods.goat import GOAT
-from driftfit.methods.gradual import DirectSelfTraining, GradualSelfTraining
+from driftfit.methods.gradual import DirectSelfTraining, GradualSelfTraining, SelfTraining
 from driftfit.methods.history import FromHistory, HalfLife, LastWindows, LikeToday
 from driftfit.methods.labelled_training import LabelledTraining
-from driftfit.methods.mapped_source import MappedSource
-from driftfit.methods.method import Method
-from driftfit.methods.path import Path, PathStep, generate_path, given_path
-from driftfit.methods.plans import Coupled, Transport, carry_labels
+from driftfit.methods.method import Assumption, Method
+from driftfit.methods.plans import Coupled, Path, PathStep, Transport, carry_labels, generate_path, given_path
 from driftfit.methods.proportion_correction import ProportionCorrection
 from driftfit.methods.pseudo_labels import PseudoLabels, logit_range, margin, pseudo_label, top_probability
 from driftfit.methods.recent_scale import RecentScale
 from driftfit.methods.registry import named, offer, offered
-from driftfit.methods.self_training import SelfTraining
 from driftfit.methods.source_only import ModelInUse, SourceOnly
-from driftfit.methods.source_weights import ImportanceWeights
-from driftfit.methods.taught import Taught
+from driftfit.methods.source_weights import ImportanceWeights, MappedSource
 from driftfit.methods.workspace import Workspace
 
 __all__ = [

@@ -10,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from driftfit.methods.path import Path, PathStep
+from driftfit.methods.plans import Path, PathStep
 from driftfit.methods.pseudo_labels import PseudoLabels
 from driftfit.models import Learner
 from driftfit.transport import Plan
@@ -20,31 +20,13 @@ from driftfit.transport import Plan
 class StepRecord:
     """One step of self-training along the path.
 
-    Attributes
-    ----------
-    step : int
-        Counts from 1; step 0 is the source.
-    name : str
-        Name of the domain.
-    position : float
-        Where the domain lies between source (0) and target (1), counting given domains evenly.
-    generated : bool
-        Whether the domain was generated on the geodesic.
-    n_samples : int
-        Size of the domain.
-    kept_fraction : float
-        Share of the samples that were confident enough to train on.
-    mean_confidence : float
-        Mean of the teacher's confidence over all samples.
-    changed_fraction : float
-        Share of the samples whose label the student changed.
-    class_shares : tuple of float
-        Share of each class among the pseudo-labels.
-    shift : float or None
-        Wasserstein-2 distance from the domain before; along a generated path, its
-        length along the plan. None where it was not measured.
-    seconds : float
-        Time of pseudo-labelling and training.
+    ``step``: counts from 1; step 0 is the source. ``name``: name of the domain. ``position``: where the domain lies
+    between source (0) and target (1), counting given domains evenly. ``generated``: whether the domain was generated on
+    the geodesic. ``n_samples``: size of the domain. ``kept_fraction``: share of the samples that were confident enough
+    to train on. ``mean_confidence``: mean of the teacher's confidence over all samples. ``changed_fraction``: share of
+    the samples whose label the student changed. ``class_shares``: share of each class among the pseudo-labels.
+    ``shift``: Wasserstein-2 distance from the domain before; along a generated path, its length along the plan. None
+    where it was not measured. ``seconds``: time of pseudo-labelling and training.
     """
 
     step: int
@@ -69,17 +51,8 @@ class StepRecord:
     ) -> StepRecord:
         """The record of a training on one domain.
 
-        Parameters
-        ----------
-        number : int
-        step : PathStep
-            Which domain.
-        labels : PseudoLabels
-            What was trained on.
-        after : int array
-            What the trained model says about the same samples.
-        started : float
-            When it began, by ``time.perf_counter``.
+        ``step``: which domain. ``labels``: what was trained on. ``after``: what the trained model says about the same
+        samples. ``started``: when it began, by ``time.perf_counter``.
         """
         counts = np.bincount(labels.labels, minlength=labels.shares.shape[1])
         return cls(

@@ -13,9 +13,8 @@ from driftfit.domains import Domain, DomainSequence
 from driftfit.domains.samples import is_tensor
 from driftfit.errors import InputError
 from driftfit.methods.adaptation import Adaptation
-from driftfit.methods.assumptions import Assumption
 from driftfit.methods.feature_maps import AffineMap, RankMap, scale_map
-from driftfit.methods.method import Method
+from driftfit.methods.method import Assumption, Method
 from driftfit.methods.registry import offer
 from driftfit.methods.source_only import SourceOnly
 from driftfit.methods.workspace import Workspace

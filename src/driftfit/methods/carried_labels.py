@@ -1,4 +1,4 @@
-"""Labels carried along the plans from the source to the target, and a model that learns from them there."""
+"""Labels of the target that plans carry or a teacher gives, and a model that learns from them there."""
 
 from __future__ import annotations
 
@@ -9,23 +9,24 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from driftfit.checks import check_weights
 from driftfit.domains import Domain, DomainSequence, LabelledDomain, stack_rows
 from driftfit.errors import InputError
 from driftfit.methods.adaptation import Adaptation, OnStep, StepRecord
-from driftfit.methods.alignment import OwnScale
-from driftfit.methods.assumptions import Assumption
+from driftfit.methods.alignment import OwnScale, dense_matrix
 from driftfit.methods.class_proportions import ProportionEstimator
 from driftfit.methods.class_shares import class_shares
 from driftfit.methods.held_out import held_out
-from driftfit.methods.method import Method
-from driftfit.methods.path import PathStep
-from driftfit.methods.plans import Coupled, Transport
+from driftfit.methods.method import Assumption, Method
+from driftfit.methods.plans import Coupled, PathStep, Transport
 from driftfit.methods.pseudo_labels import PseudoLabels, pseudo_label
 from driftfit.methods.registry import offer
 from driftfit.methods.workspace import Workspace
-from driftfit.models import Learner, MixingLearner
+from driftfit.models import Learner, MixingLearner, as_learner
 from driftfit.transport import GromovWasserstein, Mapped
 
 
@@ -204,16 +205,8 @@ def trained_on(
 ) -> Learner:
     """A new model of labelled target samples, with the source and its labels where that is given.
 
-    Parameters
-    ----------
-    learner : Learner
-        What is trained anew.
-    target : Domain
-    codes : int array
-        Labels of the target's samples, as numbers of the learner's classes.
-    source : LabelledDomain, optional
-    mixup : float, optional
-        As for `CarriedLabels`.
+    ``learner``: what is trained anew. ``codes``: labels of the target's samples, as numbers of the learner's classes.
+    ``mixup``: as for `CarriedLabels`.
     """
     domains: list[Domain] = [target]
     said = [codes]
@@ -234,3 +227,50 @@ def _weights(domains: list[Domain]) -> NDArray[np.float64] | None:
         return None
     parts = [np.ones(len(d)) if d.weights is None else d.weights * len(d) for d in domains]
     return np.concatenate(parts)
+
+
+@dataclass(frozen=True)
+class Taught(Method):
+    """Another classifier is adapted, labels the target, and the learner is trained anew on these labels and the source.
+
+    Where columns move, a flexible model loses first what it had learnt in detail. A linear one keeps more, above all
+    when each window is put in its own scale; the flexible one can then learn from it where the target is.
+
+    ``teacher``: by default logistic regression on standardised columns. ``method``: by which the teacher is adapted; by
+    default each window is put in its own scale. ``mixup``: as for `CarriedLabels`.
+
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> from driftfit.datasets.toy import moving_gaussians
+    >>> path = moving_gaussians((0, 3.5))
+    >>> learner = as_learner(DecisionTreeClassifier(), np.array([0, 1])).fit(path.source.samples, path.source.labels)
+    >>> student = Taught().adapt(learner, path).learner
+    >>> [float((own.logits(path.target.samples).argmax(axis=1) == path.target.labels).mean().round(1))
+    ...  for own in (learner, student)]
+    [0.5, 1.0]
+    """
+
+    teacher: Any = None
+    method: Method = field(default_factory=OwnScale)
+    mixup: float | None = None
+
+    @property
+    def assumes(self) -> frozenset[Assumption]:
+        """What the adaptation of the teacher relies on."""
+        return self.method.assumes
+
+    def one_step(self, learner: Learner, sequence: DomainSequence, workspace: Workspace) -> Adaptation:
+        given = sequence.masked()
+        windows = given.each(lambda domain: domain.with_samples(dense_matrix(domain)))
+        source, target = windows.source, windows.target
+        first = as_learner(_linear() if self.teacher is None else self.teacher, learner.classes)
+        weights = source.uneven_weights if first.takes_weights else None
+        first = first.fit(source.samples, source.codes(learner.classes), weights)
+        codes = self.method.adapt(first, windows).learner.logits(target.samples).argmax(axis=1)
+        if len(np.unique(codes)) < 2:
+            raise InputError("the teacher sees a single class in the target: there is nothing to learn from it")
+        student = trained_on(learner, given.target, codes, source=given.source, mixup=self.mixup)
+        return Adaptation(student)
+
+
+def _linear() -> Any:
+    return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))

@@ -78,8 +78,6 @@ class RankMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Equal values stay equal: they take the middle of their ranks. Beyond the ends of the window the map is constant.
 
-    Examples
-    --------
     >>> window, source = np.arange(20.0)[:, None] ** 2, np.arange(20.0)[:, None]
     >>> RankMap().fit(window, source=source).transform(window[1:4]).round(9).ravel().tolist()
     [1.0, 2.0, 3.0]
@@ -115,13 +113,8 @@ class AffineMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Both covariances are shrunk towards their diagonal (`ridge`), so that columns which nearly depend on each other
     are not blown up.
 
-    Parameters
-    ----------
-    ridge : float
-        Share of the diagonal in both covariances.
+    ``ridge``: share of the diagonal in both covariances.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> source, window = rng.normal(size=(500, 2)), rng.normal(size=(500, 2)) @ [[1.0, 0.8], [0.0, 0.5]] + 3.0
     >>> moved = AffineMap(ridge=0.0).fit(window, source=source).transform(window)

@@ -7,11 +7,9 @@ from dataclasses import dataclass, field
 from driftfit.domains import DomainSequence
 from driftfit.errors import InputError
 from driftfit.methods.adaptation import Adaptation, GradualMethod, OnStep
-from driftfit.methods.assumptions import Assumption
 from driftfit.methods.gradual import GradualSelfTraining, adapt_head
-from driftfit.methods.method import Method
-from driftfit.methods.path import check_n_generated
-from driftfit.methods.plans import Transport
+from driftfit.methods.method import Assumption, Method
+from driftfit.methods.plans import Transport, check_n_generated
 from driftfit.methods.registry import offer
 from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner

@@ -42,13 +42,7 @@ class Calibration:
 class HeldOut:
     """Scores of source rows by models that were trained on the others.
 
-    Attributes
-    ----------
-    logits : array of shape (n, K)
-    codes : int array
-        Their labels.
-    models : tuple of Learner
-        Those that were trained on a part.
+    ``codes``: their labels. ``models``: those that were trained on a part.
     """
 
     logits: NDArray[np.float64]
@@ -99,21 +93,10 @@ def held_out(
 ) -> HeldOut:
     """Train the learner on all parts of the source but one, in turn, and ask it about that one.
 
-    Parameters
-    ----------
-    learner : Learner
-        Trained anew on each part; itself it stays as it is.
-    source : LabelledDomain
-    n_folds : int
-    seed : int
-    max_rows : int or None
-        Of a larger source so many rows are looked at; None: all of them, in their order.
-    units : int array, optional
-        Rows of one number are never parted: a model that has seen a customer knows more of its other rows than of a
-        stranger's.
+    ``learner``: trained anew on each part; itself it stays as it is. ``max_rows``: of a larger source so many rows are
+    looked at; None: all of them, in their order. ``units``: rows of one number are never parted: a model that has seen
+    a customer knows more of its other rows than of a stranger's.
 
-    Examples
-    --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> from driftfit.models import as_learner
     >>> source = LabelledDomain(np.repeat([[0.0], [4.0]], 30, axis=0), np.repeat(["a", "b"], 30))

@@ -21,21 +21,10 @@ from driftfit.seeds import derive_seed
 class LabelledTraining(Method):
     """A new model on the source and some labelled rows of the target: the one method that is given such labels.
 
-    Parameters
-    ----------
-    samples : array of shape (n, d)
-        Rows of the target.
-    codes : int array
-        Their labels, as numbers of the learner's classes.
-    share : float, optional
-        Part of the whole weight that the labelled rows get, for classifiers that take weights; by default every row of
-        source and target counts the same.
-    n_folds : int
-        Parts that are held out in turn by `held_out_codes`.
-    seed : int
+    ``samples``: rows of the target. ``codes``: their labels, as numbers of the learner's classes. ``share``: part of
+    the whole weight that the labelled rows get, for classifiers that take weights; by default every row of source and
+    target counts the same. ``n_folds``: parts that are held out in turn by `held_out_codes`.
 
-    Examples
-    --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> from driftfit.domains import Domain
     >>> from driftfit.models import as_learner

@@ -29,14 +29,8 @@ class PretrainedEncoder(Method):
     A small network is trained on the source and self-trained along the given domains; its
     encoder is kept and frozen, and a new head of the learner's own network is trained on the source behind it.
 
-    Parameters
-    ----------
-    method : Method
-        What follows, in the space of that encoder.
-    module : callable
-        From the shape of one sample and the number of classes to the small network, whose layers up
-        to the learner's encoder layer are those of the learner's network.
-    pretraining : GradualSelfTraining
+    ``method``: what follows, in the space of that encoder. ``module``: from the shape of one sample and the number of
+    classes to the small network, whose layers up to the learner's encoder layer are those of the learner's network.
     """
 
     method: Method

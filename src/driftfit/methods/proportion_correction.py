@@ -10,10 +10,9 @@ from driftfit.domains import DomainSequence
 from driftfit.errors import InputError
 from driftfit.methods.adaptation import Adaptation
 from driftfit.methods.alignment import OwnScale
-from driftfit.methods.assumptions import Assumption
 from driftfit.methods.class_proportions import ByLikelihood, ProportionEstimator
 from driftfit.methods.held_out import held_out
-from driftfit.methods.method import Method
+from driftfit.methods.method import Assumption, Method
 from driftfit.methods.registry import offer
 from driftfit.methods.rescaled_classifier import RescaledClassifier
 from driftfit.methods.workspace import Workspace

@@ -48,15 +48,8 @@ def margin(logits: NDArray[np.float64]) -> NDArray[np.float64]:
 class PseudoLabels:
     """Labels by a teacher for one domain.
 
-    Attributes
-    ----------
-    labels : int array
-        Most likely class of each sample, as an index into the learner's classes.
-    shares : float array of shape (n, K)
-        Class probabilities, the soft labels.
-    confidence : float array
-    kept : bool array
-        Which samples are confident enough to train on.
+    ``labels``: most likely class of each sample, as an index into the learner's classes. ``shares``: class
+    probabilities, the soft labels. ``kept``: which samples are confident enough to train on.
     """
 
     labels: NDArray[np.int64]

@@ -20,9 +20,8 @@ from driftfit.domains import DomainSequence
 from driftfit.errors import InputError
 from driftfit.methods.adaptation import Adaptation
 from driftfit.methods.alignment import behind, dense_matrix
-from driftfit.methods.assumptions import Assumption
 from driftfit.methods.feature_maps import measured_columns
-from driftfit.methods.method import Method
+from driftfit.methods.method import Assumption, Method
 from driftfit.methods.registry import offer
 from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner

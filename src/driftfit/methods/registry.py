@@ -8,8 +8,7 @@ from typing import Any
 
 from driftfit.errors import InputError
 from driftfit.methods import __path__ as places
-from driftfit.methods.assumptions import Assumption
-from driftfit.methods.method import Method
+from driftfit.methods.method import Assumption, Method
 from driftfit.methods.plans import Transport
 from driftfit.offers import folders, found
 
@@ -18,21 +17,9 @@ from driftfit.offers import folders, found
 class Offer:
     """A method with its name.
 
-    Attributes
-    ----------
-    word : str
-        For the command line, sweeps and estimators.
-    method : Method
-    shown : str
-        What results call it.
-    about : str
-        What it does, in one line.
-    labels : bool
-        Whether it is compared where some rows of today have labels.
-    history : bool
-        Whether backtests over the past compare it by default.
-    answers : Assumption or None
-        The declared assumption that it is the answer to.
+    ``word``: for the command line, sweeps and estimators. ``shown``: what results call it. ``about``: what it does, in
+    one line. ``labels``: whether it is compared where some rows of today have labels. ``history``: whether backtests
+    over the past compare it by default. ``answers``: the declared assumption that it is the answer to.
     """
 
     word: str

@@ -13,19 +13,29 @@ from driftfit.models import as_learner
 from driftfit.models.scikit import fit_weighted
 
 
-class RescaledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class _Around(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier around another one, ``estimator``; what is changed of it stays when that is trained anew."""
+
+    estimator: Any
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train the classifier inside anew."""
+        return self._wrapped(fit_weighted(clone(self.estimator), X, y, sample_weight))
+
+    def _wrapped(self, model: Any) -> Self:
+        self.estimator_ = model
+        self.classes_ = np.asarray(model.classes_)
+        if hasattr(model, "n_features_in_"):
+            self.n_features_in_ = model.n_features_in_
+        return self
+
+
+class RescaledClassifier(_Around):
     """Class probabilities ``softmax(scale * log p + offsets)`` of a trained classifier.
 
-    Parameters
-    ----------
-    estimator : classifier
-    scale : float
-        One over the temperature; below 1 for a classifier that is too sure of itself.
-    offsets : array of one number for each class
-        In the order of ``classes_``; the logarithm of the ratio of new to old proportions, for instance.
+    ``scale``: one over the temperature; below 1 for a classifier that is too sure of itself. ``offsets``: in the order
+    of ``classes_``; the logarithm of the ratio of new to old proportions, for instance.
 
-    Examples
-    --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> model = LogisticRegression().fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
     >>> rare = RescaledClassifier.of(model, 1.0, np.log([0.9, 0.1]) - np.log([0.5, 0.5]))
@@ -43,10 +53,6 @@ class RescaledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Around a trained classifier."""
         return cls(model, float(scale), np.asarray(offsets, dtype=np.float64))._wrapped(model)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train the classifier inside anew; scale and offsets stay."""
-        return self._wrapped(fit_weighted(clone(self.estimator), X, y, sample_weight))
-
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Rescaled probabilities, one column for each of ``classes_``."""
         logits = as_learner(self.estimator_, self.classes_).logits(X)
@@ -57,26 +63,13 @@ class RescaledClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The class of largest rescaled probability."""
         return np.asarray(self.classes_[self.predict_proba(X).argmax(axis=1)])
 
-    def _wrapped(self, model: Any) -> Self:
-        self.estimator_ = model
-        self.classes_ = np.asarray(model.classes_)
-        if hasattr(model, "n_features_in_"):
-            self.n_features_in_ = model.n_features_in_
-        return self
 
-
-class DecidingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class DecidingClassifier(_Around):
     """Answers with the class of largest worth, where that is not always the likeliest one; probabilities stay.
 
-    Parameters
-    ----------
-    estimator : classifier
-    worth : array of shape (K, K)
-        What it is worth to answer class ``j`` (column) where class ``i`` (row) is true: minus a cost, or a weight of
-        each class on the diagonal, which is a threshold.
+    ``worth``: what it is worth to answer class ``j`` (column) where class ``i`` (row) is true: minus a cost, or a
+    weight of each class on the diagonal, which is a threshold.
 
-    Examples
-    --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> model = LogisticRegression().fit([[0.0], [1.0], [2.0], [3.0]], [0, 0, 1, 1])
     >>> wary = DecidingClassifier.of(model, np.diag([1.0, 4.0]))
@@ -93,10 +86,6 @@ class DecidingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Around a trained classifier."""
         return cls(model, np.asarray(worth, dtype=np.float64))._wrapped(model)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train the classifier inside anew; what answers are worth stays."""
-        return self._wrapped(fit_weighted(clone(self.estimator), X, y, sample_weight))
-
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities of the classifier inside."""
         return np.asarray(softmax(as_learner(self.estimator_, self.classes_).logits(X), axis=1))
@@ -109,10 +98,3 @@ class DecidingClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The number of the class of largest worth, for class probabilities."""
         worth = np.eye(shares.shape[1]) if self.worth is None else np.asarray(self.worth)
         return np.asarray((shares @ worth).argmax(axis=1))
-
-    def _wrapped(self, model: Any) -> Self:
-        self.estimator_ = model
-        self.classes_ = np.asarray(model.classes_)
-        if hasattr(model, "n_features_in_"):
-            self.n_features_in_ = model.n_features_in_
-        return self

@@ -37,13 +37,8 @@ offer("source", SourceOnly())
 class ModelInUse(SourceOnly):
     """A model of somebody's own, known by its answers alone: others are compared with it, and it stays as it is.
 
-    Parameters
-    ----------
-    answers : int array
-        What it says about the rows of the target, as numbers of the learner's classes.
+    ``answers``: what it says about the rows of the target, as numbers of the learner's classes.
 
-    Examples
-    --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> from driftfit.domains import Domain
     >>> from driftfit.models import as_learner

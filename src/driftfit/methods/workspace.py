@@ -6,8 +6,7 @@ from collections.abc import Hashable
 from typing import Any
 
 from driftfit.domains import Domain, DomainSequence
-from driftfit.methods.path import Path, generate_path, given_path
-from driftfit.methods.plans import Coupled, Transport
+from driftfit.methods.plans import Coupled, Path, Transport, generate_path, given_path
 from driftfit.models import Learner
 
 
@@ -17,13 +16,8 @@ class Workspace:
     Every method makes its own unless it is handed one: then methods that run on the same
     learner and the same domains do their common work once.
 
-    Parameters
-    ----------
-    max_bytes : int, optional
-        The oldest encoded domains are dropped when all take more than this.
+    ``max_bytes``: the oldest encoded domains are dropped when all take more than this.
 
-    Examples
-    --------
     >>> sequence = DomainSequence([Domain([[0.0], [1.0]], [0, 1]), Domain([[5.0], [4.0]])])
     >>> work = Workspace()
     >>> work.coupled(sequence, Transport()) is work.coupled(sequence, Transport())

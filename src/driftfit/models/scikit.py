@@ -34,13 +34,8 @@ _LEAST_PROBABILITY = 1e-12
 class ScikitLearner:
     """A scikit-learn classifier; in a pipeline, all steps but the last are the encoder.
 
-    Parameters
-    ----------
-    estimator : classifier
-        A template before training, the fitted model afterwards.
-    classes : array
-        All classes of the problem. A model that has seen only some of them gives the
-        others the lowest score.
+    ``estimator``: a template before training, the fitted model afterwards. ``classes``: all classes of the problem. A
+    model that has seen only some of them gives the others the lowest score.
     """
 
     estimator: Any

@@ -161,13 +161,13 @@ class Backtest:
     def sentence(self) -> str:
         """What was measured, and what follows from it."""
         over = f"{len(self.forecasts)} past window{'s' if len(self.forecasts) != 1 else ''}"
-        lag = f", labels {self.late} windows late" if self.late else ""
+        lag = f", labels {self.late} window{'s' * (self.late != 1)} late" if self.late else ""
         if self.late < self.asked_late:
             lag += f" (they come {self.asked_late} late; history is too short to measure at that)"
-        counted = self.metric.words
+        counted = f"less {self.metric.words}" if self.metric.is_loss else self.metric.words
         best = self.best
         if best == self.reference:
-            return f"in {over}{lag} no other way gained clearly over {self.reference}, counted by {counted}"
+            return f"in {over}{lag} no other way gained clearly over {self.reference}, counted by {self.metric.words}"
         gain = self._gain(best)[0]
         return (
             f"in {over}{lag} {best!r} gained {self.metric.shown(gain.value, signed=True)} of {counted} over "

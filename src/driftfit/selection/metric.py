@@ -179,19 +179,24 @@ class Metric:
                 raise
 
     def shown(self, value: float, *, signed: bool = False) -> str:
-        """A value in words: a share in percent, or points of it where it is a difference.
+        """A value in words: a share in percent, or points of it where it is a difference; a loss without its minus.
 
         >>> Metric("roc_auc").shown(0.8312), Metric("roc_auc").shown(0.021, signed=True)
         ('83.1 %', '+2.1 points')
         """
         if self.in_points:
             return f"{100 * value:+.1f} points" if signed else f"{100 * value:.1f} %"
-        return f"{value:+.3f}" if signed else f"{value:.3f}"
+        return f"{value:+.3f}" if signed else f"{-value if self.is_loss else value:.3f}"
+
+    @property
+    def is_loss(self) -> bool:
+        """Whether less of it is better, as one would say it; the metric itself is then minus the loss."""
+        return self.costs is not None or self.name.startswith("neg_")
 
     @property
     def words(self) -> str:
         """The metric as one would say it."""
-        return "minus the mean cost" if self.costs is not None else self.name.replace("_", " ")
+        return "cost per row" if self.costs is not None else self.name.removeprefix("neg_").replace("_", " ")
 
 
 class _Stored(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -6,24 +6,31 @@ domain, ``n_steps`` (``T``) steps, a bound that holds with probability at least 
 constants ``rho``, ``R``, ``B`` and ``M``, and a `Sampling` with the factors that O(.) hides.
 """
 
-from driftfit.theory.bound import Bound, Kind, Standing, guarantee, heuristic, order
-from driftfit.theory.checks import input_bound, label_invariance
-from driftfit.theory.complexity import (
-    NormBoundedNetworks,
-    linear_sequential_rademacher,
-    loss_sequential_rademacher,
-    network_sequential_rademacher,
+from driftfit.theory.bound import (
+    Assumptions,
+    Bound,
+    Kind,
+    LinearModels,
+    Sampling,
+    Standing,
+    guarantee,
+    heuristic,
+    order,
 )
-from driftfit.theory.constants import Assumptions, LinearModels, Sampling
+from driftfit.theory.checks import input_bound, label_invariance
 from driftfit.theory.generalisation import (
     NetworkConstants,
+    NormBoundedNetworks,
     PathErrors,
     discrepancy,
     discrepancy_bound,
     distance_to_last,
     generalisation_bound,
+    linear_sequential_rademacher,
+    loss_sequential_rademacher,
     minimising_weights,
     network_bound,
+    network_sequential_rademacher,
 )
 from driftfit.theory.geodesic import distance_from_geodesic, path_certificate, path_length_inequality
 from driftfit.theory.lipschitz import (

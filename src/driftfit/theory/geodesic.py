@@ -173,19 +173,10 @@ def distance_from_geodesic(
     the first the slack sums up to the gap, over the others to no more. Where each sample has few
     possible partners left, which lie close together, both plans send it to about the same place.
 
-    Parameters
-    ----------
-    x0, x1 : arrays with one row per sample
-    plan : (rows, cols, mass)
-        Of mass 1, before cutoffs.
-    potential : array
-        ``u``, one number for each sample of ``x0``: any will do, the solver's is best. ``v`` is the largest that is
-        feasible beside it.
-    lost_mass : float
-        Share of the mass that cutoffs dropped after the plan was made.
+    ``plan``: of mass 1, before cutoffs. ``potential``: ``u``, one number for each sample of ``x0``: any will do, the
+    solver's is best. ``v`` is the largest that is feasible beside it. ``lost_mass``: share of the mass that cutoffs
+    dropped after the plan was made.
 
-    Examples
-    --------
     >>> x = np.array([[0.0], [1.0], [2.0]])
     >>> best = distance_from_geodesic(x, x + 1.0, (range(3), range(3), np.full(3, 1 / 3)), -2.0 * x[:, 0])
     >>> best.at(0.5).total < 0.01, best.length  # rounding is allowed for

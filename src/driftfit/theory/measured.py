@@ -11,9 +11,8 @@ from scipy.special import rel_entr
 from scipy.stats import beta, norm
 
 from driftfit.errors import InputError
-from driftfit.theory.bound import Bound, guarantee
+from driftfit.theory.bound import JOINT_SHIFT, ONES, Assumptions, Bound, guarantee
 from driftfit.theory.checks import check_count, check_non_negative, check_positive, check_probability, check_shifts
-from driftfit.theory.constants import JOINT_SHIFT, ONES, Assumptions
 
 _HALVINGS = 60
 
@@ -123,18 +122,11 @@ def transported_error(
     The mass that changes class cannot be seen without target labels, and nothing in the data bounds it: where classes
     turn far enough to take each other's place, all of it does. So the bound is worth what its assumption is worth.
 
-    Parameters
-    ----------
-    source : (int, int)
-        Errors of the source model on labelled samples that it was not trained on, and how many these are.
-    disagreement, crossings : float, array
-        Share of the mass on which the source model's answer, carried along the plans, is not the adapted model's; for
-        each step, the share of the plan's mass that is *assumed* at most to join different classes.
-    n_target : int
-        Samples of the target that the adapted model was not trained on.
+    ``source``: errors of the source model on labelled samples that it was not trained on, and how many these are.
+    ``disagreement`` and ``crossings``: share of the mass on which the source model's answer, carried along the plans,
+    is not the adapted model's; for each step, the share of the plan's mass that is *assumed* at most to join different
+    classes. ``n_target``: samples of the target that the adapted model was not trained on.
 
-    Examples
-    --------
     >>> bound = transported_error((2, 130), 0.01, [0.02, 0.02], 200)
     >>> {name: round(value, 4) for name, value in bound.terms.items()}
     {'source error': 0.0154, 'disagreement': 0.01, 'mixed classes': 0.04, 'target draw': 0.036}

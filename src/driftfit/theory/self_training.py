@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from driftfit.errors import InputError
-from driftfit.theory.bound import Bound, guarantee
-from driftfit.theory.checks import check_count, check_non_negative, check_probability, check_shifts
-from driftfit.theory.constants import (
+from driftfit.theory.bound import (
     BOUNDED,
     FITS,
     JOINT_SHIFT,
@@ -16,9 +14,12 @@ from driftfit.theory.constants import (
     ONES,
     UNIT_BALL,
     Assumptions,
+    Bound,
     LinearModels,
     Sampling,
+    guarantee,
 )
+from driftfit.theory.checks import check_count, check_non_negative, check_probability, check_shifts
 
 _KUMAR = (
     "linear models with |w| <= R, E|x|^2 <= B^2 and the ramp loss",

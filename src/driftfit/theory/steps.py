@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftfit.theory.bound import Bound, Kind, Standing, new_axes, order
+from driftfit.theory.bound import ONES, UNIT_BALL, Assumptions, Bound, Kind, LinearModels, Standing, new_axes, order
 from driftfit.theory.checks import check_count, check_non_negative, check_positive
-from driftfit.theory.constants import ONES, UNIT_BALL, Assumptions, LinearModels
 from driftfit.theory.generalisation import ORDERS, NetworkConstants, network_bound
 from driftfit.theory.self_training import kumar_exponential, kumar_path, naive_bound
 

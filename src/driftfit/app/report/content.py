@@ -231,11 +231,19 @@ class Headline:
     sentences: list[str]
     heads: list[str]
     rows: list[list[str]]
+    notes: list[str]
 
     @property
     def expected(self) -> str:
         """What to expect, where all four sentences are there."""
         return self.sentences[2] if len(self.sentences) > 2 else ""
+
+
+_STAYS = (
+    ("The model of all labels", "Use the model of all labels"),
+    ("The model learns from all labels", "Use the model of all labels"),
+    ("The model in use", "Keep the model in use"),
+)
 
 
 def headline(result: Mapping[str, Any]) -> Headline:
@@ -246,8 +254,10 @@ def headline(result: Mapping[str, Any]) -> Headline:
             ("Use the new model", "good") if dig(result, "trusted") else ("Use the new model with care", "care")
         )
     elif kept == "source":
-        words = "Keep the old model" if dig(result, "backtest") is None else "Use the model of all labels"
-        tone = "keep"
+        # What the second sentence speaks of.
+        known = texts(dig(result, "answer", "sentences"))[1:2]
+        named = next((word for start, word in _STAYS if known and known[0].startswith(start)), "Keep the old model")
+        words, tone = named, "keep"
     else:
         words, tone = "No answer was recorded", "care"
     found = dig(result, "answer")
@@ -255,7 +265,8 @@ def headline(result: Mapping[str, Any]) -> Headline:
     sentences = texts(dig(found, "sentences"), 1000)[:4] or ([reason[:1].upper() + reason[1:]] if reason else [])
     rows = dig(found, "table", "rows")
     cells = [texts(row, 200) for row in rows[:_MOST_COMPARED]] if isinstance(rows, list) else []
-    return Headline(words, tone, sentences, texts(dig(found, "table", "heads"), 80), cells)
+    notes = [clip(one[:1].upper() + one[1:], 400) for one in texts(dig(found, "notes"))[:5]]
+    return Headline(words, tone, sentences, texts(dig(found, "table", "heads"), 80), cells, notes)
 
 
 def stop_words(stop: Stop) -> str:

@@ -17,12 +17,9 @@ from driftfit.methods.baselines.pairs import Pair, check_strength
 class DeepCoral:
     """Classification loss plus ``weight`` times the CORAL loss, of the scores unless a layer is named.
 
-    Attributes
-    ----------
-    weight : float
-        0 switches the alignment off. The paper sets it by hand, such that both losses are about
-        equal at the end of the training; for scores 1 is of that order. Features of a hidden layer
-        have any scale, and need a weight of their own.
+    ``weight``: 0 switches the alignment off. The paper sets it by hand, such that both losses are about equal at the
+    end of the training; for scores 1 is of that order. Features of a hidden layer have any scale, and need a weight of
+    their own.
     """
 
     weight: float = 1.0
@@ -53,8 +50,6 @@ def coral_loss(features0: Tensor, features1: Tensor) -> Tensor:
     scaled rows ``Z`` of both sides, signs ``s`` of the sides and ``G = Z Z^T`` the squared
     distance is the sum of ``s_i s_j G_ij^2``.
 
-    Examples
-    --------
     >>> coral_loss(torch.tensor([[0.0], [2.0]]), torch.tensor([[0.0], [4.0]])).item()
     9.0
     """

@@ -25,19 +25,11 @@ class CoVi:
     labelled and a view with less of it are given each other's first label as their second;
     two mixtures of mostly the same unlabelled sample must agree on a label.
 
-    Attributes
-    ----------
-    weight : float
-        0 switches the alignment off; the original has no plain classification loss beside.
-    margin : float
-        Distance of the two views from the ratio of largest entropy.
-    consensus : float
-        Share of the labelled sample in the mixtures of the consensus.
-    contrast_weight, consensus_weight : float
-        Of the second and the third of the losses, beside the mixture of largest entropy.
-    sureness : float
-        Contrastive views are used where the confidence in the unlabelled sample's label is
-        at least the batch's mean less this many standard deviations.
+    ``weight``: 0 switches the alignment off; the original has no plain classification loss beside. ``margin``: distance
+    of the two views from the ratio of largest entropy. ``consensus``: share of the labelled sample in the mixtures of
+    the consensus. ``contrast_weight`` and ``consensus_weight``: of the second and the third of the losses, beside the
+    mixture of largest entropy. ``sureness``: contrastive views are used where the confidence in the unlabelled sample's
+    label is at least the batch's mean less this many standard deviations.
     """
 
     weight: float = 1.0

@@ -23,13 +23,8 @@ class DeepJDOT:
     At each step the exact plan is computed with the network fixed, then the network is
     trained with the plan fixed.
 
-    Attributes
-    ----------
-    alpha : float
-        Weight of the squared distance of features.
-    lambda_t : float
-        Weight of the loss of a labelled sample's class at an unlabelled sample. Both
-        weights are the paper's; both 0 switch the alignment off.
+    ``alpha``: weight of the squared distance of features. ``lambda_t``: weight of the loss of a labelled sample's class
+    at an unlabelled sample. Both weights are the paper's; both 0 switch the alignment off.
     """
 
     alpha: float = 0.001

@@ -1,14 +1,18 @@
-"""The one training loop of all baselines: a labelled and an unlabelled batch at every step."""
+"""The one training loop of all baselines: a labelled and an unlabelled batch at every step.
+
+With it: where encoder and head meet, and labelled partners of unlabelled samples along a plan.
+"""
 
 from __future__ import annotations
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from driftfit.errors import InputError
-from driftfit.methods.baselines.layers import parts_at
 from driftfit.methods.baselines.pairs import Baseline, Pair
-from driftfit.methods.baselines.partners import Partners
+from driftfit.models.networks import INPUT, layer_names, split
 from driftfit.models.torch.samples import Samples, dtype_of
 from driftfit.models.torch.steps import Steps
 from driftfit.models.torch.training import Recipe, seeded
@@ -21,25 +25,11 @@ class PairedTrainer:
 
     Each training has a new optimiser and newly drawn networks of the baseline.
 
-    Parameters
-    ----------
-    module : nn.Module
-        Trained in place.
-    layer : str
-        Where encoder and head meet; ``"scores"``: behind the head.
-    baseline : Baseline
-    recipe : Recipe
-        Its early stopping is not used: a held-out loss on the labelled side does not
-        tell when the unlabelled side is served best.
-    sample_shape : tuple of int
-    n_classes : int
-    seed : int
-        Draws the baseline's networks; each training draws them again from its own.
-    capture : bool or None
-        Whether to capture the step as a CUDA graph; None: on CUDA.
+    ``module``: trained in place. ``layer``: where encoder and head meet; ``"scores"``: behind the head. ``recipe``: its
+    early stopping is not used: a held-out loss on the labelled side does not tell when the unlabelled side is served
+    best. ``seed``: draws the baseline's networks; each training draws them again from its own. ``capture``: whether to
+    capture the step as a CUDA graph; None: on CUDA.
 
-    Examples
-    --------
     >>> from driftfit.methods.baselines import DANN
     >>> from driftfit.models.torch.samples import Stored
     >>> from driftfit.models.networks import mlp
@@ -89,19 +79,10 @@ class PairedTrainer:
         Every step takes a full batch of each side, so that one captured step serves the whole
         training; an epoch is one pass over the side with more batches, the ragged end left out.
 
-        Parameters
-        ----------
-        samples0 : Samples
-        labels0 : int tensor
-            Class numbers of ``samples0``, on the same device.
-        samples1 : Samples
-        seed : int
-            Draws the baseline's networks, the order of the batches and what dropout drops.
-        epochs : int, optional
-            Other than the recipe's.
-        plan : Plan, optional
-            From the labelled to the unlabelled samples: each unlabelled batch meets labelled samples that the plan
-            joins to its own, instead of a batch at random.
+        ``labels0``: class numbers of ``samples0``, on the same device. ``seed``: draws the baseline's networks, the
+        order of the batches and what dropout drops. ``epochs``: other than the recipe's. ``plan``: from the labelled to
+        the unlabelled samples: each unlabelled batch meets labelled samples that the plan joins to its own, instead of
+        a batch at random.
         """
         self._renew_networks(derive_seed(seed, "networks"))
         both = nn.ModuleDict({"module": self.module, "extra": self.extra})
@@ -181,3 +162,81 @@ def _count_features(encoder: nn.Module, sample_shape: tuple[int, ...], module: n
     parameter = next(module.parameters())
     probe = torch.zeros((1, *sample_shape), device=parameter.device, dtype=dtype_of(module))
     return int(encoder.eval()(probe).flatten(1).shape[1])
+
+
+# The cut behind everything: the whole network is the encoder, and its features are the scores.
+SCORES = "scores"
+
+
+def parts_at(module: nn.Module, layer: str) -> tuple[nn.Module, nn.Module]:
+    """Encoder and head at a layer, ``"input"`` or ``"scores"``.
+
+    >>> parts_at(nn.Linear(2, 3), SCORES)
+    (Linear(in_features=2, out_features=3, bias=True), Identity())
+    """
+    return (module, nn.Identity()) if layer == SCORES else split(module, layer)
+
+
+def last_hidden_layer(module: nn.Module) -> str:
+    """The latest layer that leaves something to train on both sides of the cut; ``"input"`` if there is none.
+
+    >>> from driftfit.models.networks import mlp
+    >>> last_hidden_layer(mlp(4, 2, hidden=(8, 8))), last_hidden_layer(nn.Linear(4, 2))
+    ('norm', 'input')
+    """
+    for layer in reversed(layer_names(module)):
+        if layer == INPUT:
+            break
+        try:
+            encoder, head = split(module, layer)
+        except InputError:
+            continue  # a network cannot be cut inside a branch
+        if _can_train(encoder) and _can_train(head):
+            return layer
+    return INPUT
+
+
+def _can_train(module: nn.Module) -> bool:
+    return any(p.requires_grad for p in module.parameters())
+
+
+class Partners:
+    """For each unlabelled sample a labelled one, drawn by the mass that the plan moves between them.
+
+    Drawn anew for each pass over the unlabelled side; what lost its mass to a cutoff gets any labelled sample.
+
+    ``plan``: from the labelled to the unlabelled samples. ``device``: where the samples are indexed; one table goes
+    there for each pass.
+
+    >>> plan = Plan(np.array([0, 1]), np.array([1, 0]), np.array([0.5, 0.5]), (2, 2))
+    >>> Partners(plan, 0, torch.device("cpu")).of(torch.tensor([0, 1]), 1).tolist()
+    [1, 0]
+    """
+
+    def __init__(self, plan: Plan, seed: int, device: torch.device) -> None:
+        order = np.argsort(plan.cols, kind="stable")
+        self._rows = plan.rows[order]
+        self._mass = plan.column_mass()
+        self._reached = np.cumsum(plan.mass[order])
+        self._start = np.cumsum(self._mass) - self._mass
+        # Entries of a column begin behind those of the columns before it.
+        self._first = np.searchsorted(plan.cols[order], np.arange(plan.shape[1]))
+        self._last = np.searchsorted(plan.cols[order], np.arange(plan.shape[1]), side="right") - 1
+        self._any = plan.shape[0]
+        self._rng, self._device = np.random.default_rng(seed), device
+        self._pass, self._table = 0, torch.empty(0, dtype=torch.int64)
+
+    def of(self, rows: Tensor, number: int) -> Tensor:
+        """Partners of some unlabelled samples, in the pass of this number."""
+        if number != self._pass:
+            self._pass = number
+            self._table = torch.from_numpy(self._drawn()).to(self._device)
+        return self._table.index_select(0, rows)
+
+    def _drawn(self) -> NDArray[np.int64]:
+        at = self._start + self._rng.random(len(self._mass)) * self._mass
+        # Rounding of the sums must not lead into the next column.
+        entry = np.clip(np.searchsorted(self._reached, at, side="right"), self._first, self._last)
+        drawn = self._rows[np.maximum(entry, 0)]
+        strangers = self._rng.integers(self._any, size=len(drawn))
+        return np.asarray(np.where(self._last >= self._first, drawn, strangers), dtype=np.int64)

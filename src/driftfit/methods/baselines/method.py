@@ -14,13 +14,10 @@ from torch import Tensor
 from driftfit.domains import Domain, DomainSequence
 from driftfit.errors import InputError
 from driftfit.methods.adaptation import Adaptation, OnStep, StepRecord
-from driftfit.methods.assumptions import Assumption
-from driftfit.methods.baselines.layers import SCORES, last_hidden_layer
-from driftfit.methods.baselines.loop import PairedTrainer
+from driftfit.methods.baselines.loop import SCORES, PairedTrainer, last_hidden_layer
 from driftfit.methods.baselines.pairs import Baseline
-from driftfit.methods.method import Method
-from driftfit.methods.path import PathStep
-from driftfit.methods.plans import Transport
+from driftfit.methods.method import Assumption, Method
+from driftfit.methods.plans import PathStep, Transport
 from driftfit.methods.pseudo_labels import pseudo_label
 from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner

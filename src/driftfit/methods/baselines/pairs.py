@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any, ClassVar, NamedTuple, Protocol
@@ -9,7 +11,6 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 from torch import Tensor, nn
 
 from driftfit.errors import InputError
-from driftfit.methods.baselines.batch_norm import own_statistics
 
 
 class Outputs(NamedTuple):
@@ -25,22 +26,10 @@ class Outputs(NamedTuple):
 class Pair:
     """A labelled and an unlabelled batch, and the networks they go through.
 
-    Attributes
-    ----------
-    encoder, head : nn.Module
-        The two parts of the trained network.
-    extra : nn.Module
-        The baseline's own networks, trained along.
-    x0 : tensor
-        Labelled batch.
-    y0 : int tensor
-        Its class numbers.
-    x1 : tensor
-        Unlabelled batch.
-    progress : tensor without dimensions
-        Share of the training that is done; a tensor, so that a captured step sees it change.
-    prepared : tensor or None
-        What the baseline's `prepare` returned.
+    ``encoder`` and ``head``: the two parts of the trained network. ``extra``: the baseline's own networks, trained
+    along. ``x0``: labelled batch. ``y0``: its class numbers. ``x1``: unlabelled batch. ``progress``: share of the
+    training that is done; a tensor, so that a captured step sees it change. ``prepared``: what the baseline's `prepare`
+    returned.
     """
 
     encoder: nn.Module
@@ -114,3 +103,31 @@ def check_strength(value: Any, name: str) -> None:
         raise InputError(f"{name} must be a number >= 0, got {value!r}") from None
     if not (isfinite(number) and number >= 0):
         raise InputError(f"{name} must be a finite number >= 0 (0 switches the term off), got {value!r}")
+
+
+_LAYERS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d, nn.SyncBatchNorm)
+
+
+@contextmanager
+def own_statistics(*modules: nn.Module, track: bool) -> Iterator[None]:
+    """Normalise by the batch's own statistics for a while; ``track`` them for evaluation, or not.
+
+    >>> import torch
+    >>> norm = nn.BatchNorm1d(1).eval()
+    >>> with own_statistics(norm, track=False):
+    ...     norm(torch.tensor([[1.0], [3.0]])).flatten().round().tolist()
+    [-1.0, 1.0]
+    >>> norm.running_mean.item(), norm.training
+    (0.0, False)
+    """
+    layers = [layer for module in modules for layer in module.modules() if isinstance(layer, _LAYERS)]
+    before = [(layer.training, layer.track_running_stats) for layer in layers]
+    try:
+        for layer in layers:
+            layer.training = True
+            # A layer that never tracks has no running statistics to write.
+            layer.track_running_stats = track and layer.running_mean is not None
+        yield
+    finally:
+        for layer, (training, tracked) in zip(layers, before, strict=True):
+            layer.training, layer.track_running_stats = training, tracked

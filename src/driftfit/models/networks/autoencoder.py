@@ -24,20 +24,10 @@ class ConvVAE(nn.Module):
     image: its last two transposed convolutions double the side. ReLU follows every layer but the mean, the
     log-variance and the decoder's last one, whose outputs are logits of pixels.
 
-    Parameters
-    ----------
-    size : int
-        Height and width of the square images, divisible by 4.
-    in_channels : int
-    latent : int
-        Dimension of the latent space.
-    hidden : int
-        Neurons of the fully connected layer in front of it.
-    width : int
-        Channels of the first two convolutions; the next two have twice as many.
+    ``size``: height and width of the square images, divisible by 4. ``latent``: dimension of the latent space.
+    ``hidden``: neurons of the fully connected layer in front of it. ``width``: channels of the first two convolutions;
+    the next two have twice as many.
 
-    Examples
-    --------
     >>> vae = ConvVAE(28)
     >>> mean, log_var = vae.encode(torch.zeros(2, 1, 28, 28))
     >>> mean.shape, vae.decode(mean).shape
@@ -132,17 +122,8 @@ def fit_vae(
 ) -> list[float]:
     """Train in place with Adam; returns the mean loss of each epoch.
 
-    Parameters
-    ----------
-    vae : ConvVAE
-    images : Tensor of shape (n, channels, size, size)
-        Pixels in [0, 1], on the device of the network; they stay there.
-    epochs, batch_size : int
-    lr : float
-    seed : int
-        Decides the order of the batches and the noise.
-    on_epoch : callable, optional
-        Called with the number and the mean loss of each finished epoch.
+    ``images``: pixels in [0, 1], on the device of the network; they stay there. ``seed``: decides the order of the
+    batches and the noise. ``on_epoch``: called with the number and the mean loss of each finished epoch.
     """
     if epochs < 1 or batch_size < 1:
         raise InputError(f"epochs and batch_size must be at least 1, got {epochs!r} and {batch_size!r}")

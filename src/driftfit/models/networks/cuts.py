@@ -55,14 +55,8 @@ def split(module: nn.Module, layer: str = INPUT) -> tuple[nn.Module, nn.Module]:
     A sequence of layers is cut directly. Any other module is traced symbolically
     (`torch.fx`); it can be cut where everything behind the layer depends on its output alone.
 
-    Parameters
-    ----------
-    module : nn.Module
-    layer : str
-        A dotted name as in ``named_modules``, or ``"input"``.
+    ``layer``: a dotted name as in ``named_modules``, or ``"input"``.
 
-    Examples
-    --------
     >>> net = nn.Sequential(OrderedDict(a=nn.Linear(2, 3), b=nn.ReLU(), c=nn.Linear(3, 2)))
     >>> encoder, head = split(net, "b")
     >>> x = torch.ones(1, 2)

@@ -76,23 +76,11 @@ def conv_net(
     The layers are named ``conv1 ..``, ``flatten``, ``fc1 ..``, ``dropout``, ``norm``,
     ``output``; ``conv2`` and ``fc2`` include their ReLU.
 
-    Parameters
-    ----------
-    size : int
-        Height and width of the square images.
-    n_classes : int
-    n_conv : int
-        Convolutions of 3 x 3 with padding that keeps the size.
-    hidden : tuple of int
-        Neurons of the fully connected layers.
-    width, in_channels : int
-        Channels of the convolutions and of the images.
-    dropout : float
-    half : bool
-        Train in bfloat16 on a GPU, by torch's autocast. Weights stay float32, and predictions are computed as ever.
+    ``size``: height and width of the square images. ``n_conv``: convolutions of 3 x 3 with padding that keeps the size.
+    ``hidden``: neurons of the fully connected layers. ``width`` and ``in_channels``: channels of the convolutions and
+    of the images. ``half``: train in bfloat16 on a GPU, by torch's autocast. Weights stay float32, and predictions are
+    computed as ever.
 
-    Examples
-    --------
     >>> net = conv_net(8, 3, n_conv=2, hidden=(16,))
     >>> [name for name, _ in net.named_children()]
     ['conv1', 'conv2', 'flatten', 'fc1', 'dropout', 'norm', 'output']

@@ -29,12 +29,7 @@ _MOST_VALUES = 1 << 27
 def save_classifier(classifier: TorchClassifier, path: str | Path) -> Path:
     """Write a fitted classifier as ``path.safetensors`` and ``path.json``; returns the latter.
 
-    Parameters
-    ----------
-    classifier : TorchClassifier
-        Fitted.
-    path : path
-        With or without an ending.
+    ``classifier``: fitted. ``path``: with or without an ending.
     """
     from safetensors.torch import save
 
@@ -61,13 +56,8 @@ def save_classifier(classifier: TorchClassifier, path: str | Path) -> Path:
 def load_classifier(path: str | Path, module: nn.Module | None = None, device: str = "auto") -> TorchClassifier:
     """Read a classifier that `save_classifier` wrote; its weights are the same bit for bit.
 
-    Parameters
-    ----------
-    path : path
-        As given to `save_classifier`.
-    module : nn.Module, optional
-        The architecture, for networks of layers that JSON cannot describe.
-    device : str
+    ``path``: as given to `save_classifier`. ``module``: the architecture, for networks of layers that JSON cannot
+    describe.
     """
     from safetensors.torch import load_file
 

@@ -24,25 +24,11 @@ from driftfit.seeds import derive_seed
 class TorchLearner:
     """A module with the recipe that trains it. Training returns a new learner.
 
-    Attributes
-    ----------
-    build : callable
-        From the shape of one sample and the number of classes to an untrained module.
-    classes : array
-    recipe, refit_recipe : Recipe
-        For training from scratch and for going on from a teacher.
-    device : torch.device
-    seed : int
-    encoder_layer : str
-        Where `head` and `encode` cut the module.
-    owner : object
-        The classifier this learner belongs to; its `estimator` is derived from it.
-    module : nn.Module or None
-        The trained module; None before training.
-    step : int
-        How often the module was refitted; gives each training its own random stream.
-    new_head : TorchLearner or None
-        A head that stands in for the module's own behind the encoder.
+    ``build``: from the shape of one sample and the number of classes to an untrained module. ``recipe`` and
+    ``refit_recipe``: for training from scratch and for going on from a teacher. ``encoder_layer``: where `head` and
+    `encode` cut the module. ``owner``: the classifier this learner belongs to; its `estimator` is derived from it.
+    ``module``: the trained module; None before training. ``step``: how often the module was refitted; gives each
+    training its own random stream. ``new_head``: a head that stands in for the module's own behind the encoder.
     """
 
     build: Any

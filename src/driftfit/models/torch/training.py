@@ -44,12 +44,7 @@ class Adam:
 class EarlyStopping:
     """Hold out a share of the training data; stop when its loss has not improved for a while.
 
-    Attributes
-    ----------
-    patience : int
-        Epochs without improvement before the best weights are put back.
-    fraction : float
-        Share held out.
+    ``patience``: epochs without improvement before the best weights are put back. ``fraction``: share held out.
     """
 
     patience: int = 2
@@ -60,19 +55,10 @@ class EarlyStopping:
 class Recipe:
     """How a module is trained.
 
-    Attributes
-    ----------
-    epochs : int
-    batch_size : int or None
-        None: all samples at once.
-    optimiser : callable
-        From parameters to an optimiser; a new one for every training.
-    early_stopping : EarlyStopping or None
-    rho : float
-        Radius of sharpness-aware minimisation (`Steps`); 0: plain steps.
-    mixup : float or None
-        Parameter of the Beta distribution by which each sample of a batch is mixed with another one, labels and
-        all (Zhang et al. 2018), anew in each epoch; None: samples as they are.
+    ``batch_size``: None takes all samples at once. ``optimiser``: from parameters to an optimiser; a new one for every
+    training. ``rho``: radius of sharpness-aware minimisation (`Steps`); 0: plain steps. ``mixup``: parameter of the
+    Beta distribution by which each sample of a batch is mixed with another one, labels and all (Zhang et al. 2018),
+    anew in each epoch; None: samples as they are.
     """
 
     epochs: int = 5
@@ -96,15 +82,8 @@ class Recipe:
 class Trainer:
     """Trains one module again and again, each time with a new optimiser.
 
-    Parameters
-    ----------
-    module : nn.Module
-        Trained in place.
-    recipe : Recipe
-    capture : bool or None
-        Whether to capture the step as a CUDA graph; None: on CUDA.
-    n_classes : int, optional
-        Columns of mixed labels; needed for mixup alone.
+    ``module``: trained in place. ``capture``: whether to capture the step as a CUDA graph; None: on CUDA.
+    ``n_classes``: columns of mixed labels; needed for mixup alone.
     """
 
     def __init__(
@@ -126,19 +105,9 @@ class Trainer:
     ) -> int:
         """Train on some rows of the samples; returns the number of epochs.
 
-        Parameters
-        ----------
-        samples : Samples
-        rows : int tensor
-            Which samples to train on.
-        labels : tensor
-            Class numbers, or class shares of shape (len(rows), K), in the order of ``rows``.
-        weights : float tensor, optional
-            In the order of ``rows``; scaled to mean 1.
-        seed : int
-            Decides the order of the batches and what dropout drops.
-        epochs : int, optional
-            Other than the recipe's.
+        ``rows``: which samples to train on. ``labels``: class numbers, or class shares of shape (len(rows), K), in the
+        order of ``rows``. ``weights``: in the order of ``rows``; scaled to mean 1. ``seed``: decides the order of the
+        batches and what dropout drops. ``epochs``: other than the recipe's.
         """
         if weights is not None:
             weights = weights * (len(weights) / weights.sum())
@@ -200,19 +169,9 @@ def mixed(
 ) -> tuple[Tensor, Tensor, Tensor | None]:
     """The batch mixed with itself, moved on by one place: it is in random order, so that is a random partner.
 
-    Parameters
-    ----------
-    batch : tensor of n samples
-    labels : int tensor of length n, or class shares of shape (n, K)
-    weights : tensor of length n, optional
-        A mixture weighs as much as its parts, and each label counts by its part of that.
-    shares : tensor of length n
-        What each sample keeps of itself.
-    n_classes : int or None
-        Columns for labels that are class numbers.
+    ``weights``: a mixture weighs as much as its parts, and each label counts by its part of that. ``shares``: what each
+    sample keeps of itself. ``n_classes``: columns for labels that are class numbers.
 
-    Examples
-    --------
     >>> x, y = torch.tensor([[0.0], [4.0]]), torch.tensor([0, 1])
     >>> x, y, _ = mixed(x, y, None, torch.tensor([0.75, 0.5]), 2)
     >>> x.flatten().tolist(), y.tolist()
