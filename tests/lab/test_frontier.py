@@ -45,7 +45,7 @@ def test_a_quarter_of_the_target_s_portraits_is_held_out(data):
 
 
 def test_every_candidate_is_measured_and_the_choice_is_one_of_them(data):
-    cells = frontier_cells("covtype", [0, 1], 120)
+    cells = frontier_cells("covtype", [0, 1], 60)
     experiment = experiment_of(cells[0])
     results = {cell: experiment.run(cell) for cell in cells}
     for result in results.values():
@@ -59,12 +59,12 @@ def test_every_candidate_is_measured_and_the_choice_is_one_of_them(data):
     first, second = results.values()
     for name in ("source", "deep-coral", "structure", "supervised"):
         assert first[f"heldout_{name}"] == second[f"heldout_{name}"]
-    entries = summarise(make_table(FRONTIER, Options(given=[0, 1], n_samples=120)), _timed(results))
+    entries = summarise(make_table(FRONTIER, Options(given=[0, 1], n_samples=60)), _timed(results))
     assert {entry.place.column for entry in entries} >= {"structure", "chosen without labels"}
 
 
 def test_labels_behind_the_source_change_no_choice_and_no_score(data):
-    (cell,) = frontier_cells("covtype", [0], 120)
+    (cell,) = frontier_cells("covtype", [0], 60)
     plain, shuffled = experiment_of(cell), experiment_of(cell)
     shuffled.sequence(0)
     target = shuffled.sequence(0).target.name

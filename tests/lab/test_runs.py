@@ -139,7 +139,8 @@ METHODS = [
     *(("source-only", 0, ""), ("nearest-neighbour", 0, ""), ("gst", 0, ""), ("frozen-gst", 0, ""), ("goat", 2, "")),
     *(("goat-auto", 0, ""), ("label-transport", 0, ""), ("dann", 0, WITH_GIVEN)),
     *((method, 0, "") for method in ALIGNED),
-    *(("covi", 0, part) for part in COVI_PARTS),
+    # Parts of CoVi are other weights of the same losses.
+    *(("covi", 0, part) for part in list(COVI_PARTS)[:2]),
 ]
 
 
@@ -167,7 +168,7 @@ def assert_same_predictions(experiment, cell):
 
 @pytest.mark.parametrize(("method", "n_generated", "variant"), METHODS)
 def test_every_cell_is_the_public_classifier_on_a_table(data, method, n_generated, variant):
-    experiment = Experiment("covtype", "reference", 0, CPU, 500)
+    experiment = Experiment("covtype", "reference", 0, CPU, 150)
     cell = Cell("covtype", "reference", 0, 1, method, n_generated, variant=variant)
     accuracy = assert_same_predictions(experiment, cell)
     if method != "label-transport":
@@ -188,8 +189,8 @@ def test_goat_on_images_is_the_public_classifier(data, preset, n_samples):
 
 def test_what_cells_share_changes_none_of_them(data):
     cells = [Cell("covtype", "reference", 0, 1, "goat", k) for k in (1, 2)]
-    shared = Experiment("covtype", "reference", 0, CPU, 120)
-    alone = [Experiment("covtype", "reference", 0, CPU, 120).run(cell) for cell in cells]
+    shared = Experiment("covtype", "reference", 0, CPU, 60)
+    alone = [Experiment("covtype", "reference", 0, CPU, 60).run(cell) for cell in cells]
     assert [shared.run(cell) for cell in cells] == alone
     assert [shared.run(cell) for cell in reversed(cells)] == alone[::-1]
 
@@ -223,7 +224,7 @@ def test_no_method_depends_on_labels_behind_the_source(data):
     cells.append(Cell("covtype", "reference", 0, 1, "goat", 1))
     scores = []
     for turned in (False, True):
-        experiment = Experiment("covtype", "reference", 0, CPU, 120)
+        experiment = Experiment("covtype", "reference", 0, CPU, 40)
         names = [domain.name for domain in experiment.sequence(1)]
         assert all(domain.labels is None for domain in experiment.sequence(1)[1:])
         if turned:
@@ -249,17 +250,17 @@ def test_the_control_of_the_baselines_never_sees_the_target(data):
 
 
 def test_covi_visits_neighbour_after_neighbour(data):
-    experiment = Experiment("covtype", "reference", 0, CPU, 150)
+    experiment = Experiment("covtype", "reference", 0, CPU, 40)
     steps = experiment.run(Cell("covtype", "reference", 0, 2, "covi"))["steps"]
     assert [step.get("n_samples") for step in steps] == [None, *(len(domain) for domain in experiment.sequence(2)[1:])]
 
 
 def test_the_choice_of_domains_lies_between_best_and_worst_and_is_one_of_the_runs(data):
-    experiment = Experiment("covtype", "reference", 0, CPU, 150)
+    experiment = Experiment("covtype", "reference", 0, CPU, 60)
     cell = Cell("covtype", "reference", 0, 1, "goat-auto")
     found = experiment.run(cell)
     alone = Cell("covtype", "reference", 0, 1, "goat", 2)
-    assert found["accuracies"]["2"] == Experiment("covtype", "reference", 0, CPU, 150).run(alone)["transductive_last"]
+    assert found["accuracies"]["2"] == Experiment("covtype", "reference", 0, CPU, 60).run(alone)["transductive_last"]
     assert found["accuracies"][str(found["chosen"])] == found["transductive_last"]
     assert found["scores"][str(found["chosen"])] == max(found["scores"].values())
     assert found["transductive_worst"] <= found["transductive_last"] <= found["transductive_best"]

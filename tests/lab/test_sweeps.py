@@ -14,7 +14,6 @@ from driftfit.lab.output import sweep_as_markdown
 from driftfit.lab.statistics import summarise_sweep
 from driftfit.lab.sweep import SweepCell, read_sweep, run_sweep
 from driftfit.methods import GOAT
-from driftfit.parallel import Processes
 
 
 @pytest.fixture
@@ -104,13 +103,6 @@ def test_a_sweep_end_to_end_and_again(table, capsys):
     assert capsys.readouterr().out == said
     assert len(content["runs"]) == 15
     assert before
-
-
-def test_processes_find_the_same(table):
-    sweep = read(table)
-    here = run_sweep(sweep, Store(table / "a.sqlite"))
-    there = run_sweep(sweep, Store(table / "b.sqlite"), Processes(2))
-    assert here == there
 
 
 def test_target_labels_change_no_score_and_no_choice(table):

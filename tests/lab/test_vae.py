@@ -14,7 +14,8 @@ from driftfit.lab.vae import VAESettings, run_vae
 from driftfit.models.networks import ConvVAE
 from driftfit.transport import Plan
 
-OPTIONS = {"chosen": VAESettings(epochs=2, n_generated=1), "n_samples": 60, "device": "cpu", "quiet": True}
+CHOSEN = VAESettings(epochs=2, n_generated=1, classifier_epochs=1)
+OPTIONS = {"chosen": CHOSEN, "n_samples": 40, "device": "cpu", "quiet": True}
 MEASURES = ("nearest", "own", "angle", "angle_error", "classifier_accuracy", "classifier_confidence")
 
 
@@ -45,7 +46,7 @@ def test_files_hold_the_result(finished):
     assert (folder / "vae.png").read_bytes().startswith(b"\x89PNG")
     assert ElementTree.parse(folder / "vae.svg").getroot().tag.endswith("svg")
     assert result["provenance"]["device"].startswith("cpu")
-    assert result["settings"]["n_samples"] == 60
+    assert result["settings"]["n_samples"] == 40
     assert set(result["runs"][0]["seconds"]) == {"data", "training", "plans and paths", "measures"}
 
 
@@ -122,12 +123,10 @@ def test_nearest_is_the_plain_minimum():
 
 
 def test_progress_goes_to_stderr_only(data, tmp_path, capsys):
-    run_vae(
-        **{**OPTIONS, "quiet": False, "chosen": VAESettings(epochs=1, n_generated=1), "n_samples": 20}, output=tmp_path
-    )
+    run_vae(**{**OPTIONS, "quiet": False, "n_samples": 20}, output=tmp_path)
     shown = capsys.readouterr()
     assert shown.out == ""
-    assert "epoch 1/1, loss " in shown.err
+    assert "epoch 1/2, loss " in shown.err
     assert "position 0.50 measured" in shown.err
 
 
