@@ -1,11 +1,12 @@
 """What README and docs name is there: ``python docs/check_pages.py``.
 
-Links lead to files, every page is in a table of contents, names in code exist, the table of theory has a row for every
-numbered item of the paper, and README stays short.
+Links lead to files, every page is in a table of contents, names in code exist, scripts of the gallery import public
+names, the table of theory has a row for every numbered item of the paper, and README stays short.
 """
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
 from collections.abc import Iterator
@@ -41,6 +42,14 @@ def names(page: Path) -> Iterator[str]:
     for name in sorted(set(re.findall(r"\b((?:\w+/)+\w+)\b", code))):
         if name.split("/")[0] in known and not list((SOURCE / name).parent.glob(f"{Path(name).name}*")):
             yield f"names the module {name}"
+
+
+def not_public(source: str) -> Iterator[str]:
+    """What a script of the gallery imports and no package has in its `__all__`."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "driftfit":
+            public = getattr(import_module(str(node.module)), "__all__", ())
+            yield from (f"imports {node.module}.{own.name}" for own in node.names if own.name not in public)
 
 
 def exists(name: str) -> bool:
@@ -93,6 +102,8 @@ def faults() -> list[Any]:
     found = [*contents(), *theory()]
     for page in pages():
         found += [f"{page.relative_to(ROOT)} {fault}" for check in (links, names) for fault in check(page)]
+    for script in sorted((DOCS / "gallery").glob("plot_*.py")):
+        found += [f"{script.name} {fault}" for fault in not_public(script.read_text(encoding="utf-8"))]
     if len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) > _MOST_LINES:
         found.append(f"README.md has more than {_MOST_LINES} lines")
     return found

@@ -162,6 +162,8 @@ def test_links_and_names_that_lead_nowhere_are_named(script, tmp_path):
     page.write_text("`driftfit.methods.GOAT`, `SomeClassifier(1)`, `lab/nothing.py`, [a](b.md), [b](https://b.de).\n")
     assert list(check.links(page)) == ["links to b.md"]
     assert list(check.names(page)) == ["names SomeClassifier", "names the module lab/nothing"]
+    script_text = "from driftfit.transport import Plan\nfrom driftfit.transport.plan import Plan\n"
+    assert list(check.not_public(script_text)) == ["imports driftfit.transport.plan.Plan"]
 
 
 @pytest.mark.parametrize(
