@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 from driftfit.app import Column, Limits, RowPosition, Settings, adapt_table, open_table, table_of
+from driftfit.app.settings import History
 from driftfit.domains import ByQuantile
 from driftfit.methods import GradualSelfTraining
 
@@ -21,6 +22,7 @@ def test_electricity_prices_keep_the_old_model(benchmark_data, method):
         method=method,
         n_generated=1 if method is None else None,
         limits=Limits(3_000, 500),
+        history=History.FIRST,
     )
     result = adapt_table(open_table([path]), settings)
     # Labels of the last window, which the run never looked at.
@@ -43,7 +45,9 @@ def test_without_labels_or_assumptions_the_old_model_stays(benchmark_data, name,
     path = benchmark_data / name
     if not path.is_file():
         pytest.skip(f"{name} is not there")
-    settings = Settings(label=label, order=order, windows=ByQuantile(n_windows), limits=Limits(3_000, 500))
+    settings = Settings(
+        label=label, order=order, windows=ByQuantile(n_windows), limits=Limits(3_000, 500), history=History.FIRST
+    )
     result = adapt_table(open_table([path]), settings)
     rows = result.checked.prepared.windows[-1].rows
     frame = pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path)

@@ -92,12 +92,20 @@ def known_rows(table: Table, settings: Settings, windows: list[Window]) -> Known
 def _last_value(table: Table, settings: Settings, labels: Labels, window: Window) -> str:
     """Until when there are labels: the largest order of a labelled row, or the end of the last labelled window."""
     end = window.name.split("..")[-1]
-    if not isinstance(settings.order, Column) or window.coded is not None or settings.order_words:
+    if not isinstance(settings.order, Column) or settings.order_words:
         return end
-    own = table.columns([settings.order.name])[settings.order.name].iloc[labels.rows]
-    values = comparable(own.dropna(), "the order column")
+    name, chosen = settings.order.name, np.zeros(table.n_rows, dtype=np.bool_)
+    chosen[labels.rows] = True
+    parts = table.parts(name) if table.streams(name) else iter([table.columns([name])[name]])
+    largest, start = [], 0
+    for part in parts:
+        own = part[chosen[start : start + len(part)]].dropna()
+        start += len(part)
+        if len(own):
+            largest.append(own)
     try:
-        return window_names([(values.max(), values.max())])[0]
+        last = max(comparable(own, "the order column").max() for own in largest)
+        return window_names([(last, last)])[0]
     except (TypeError, InputError):
         return end
 

@@ -147,7 +147,7 @@ def _data(result: Result) -> dict[str, Any]:
         "order": str(result.checked.settings.order),
         "classes": _class_names(result),
         "n_rows": result.checked.table.n_rows,
-        "n_target": len(prepared.windows[-1]),
+        "n_target": len(result.predictions),
         "windows": [{"name": window.name, "rows": len(window)} for window in prepared.windows],
     }
 

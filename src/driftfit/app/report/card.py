@@ -20,7 +20,7 @@ def model_card(summary: dict[str, Any]) -> str:
         "",
         *(f"- {_text(file['name'])}: {file['rows']} rows, sha256 `{file['sha256']}`" for file in data["files"]),
         f"- classes: {_text(', '.join(data['classes']))}",
-        f"- ordered by {_code(data['order'])}, labelled first window, {data['n_target']} rows predicted in the last",
+        f"- ordered by {_code(data['order'])}, {data['n_target']} rows of today predicted",
         *(f"- {_text(sentence)}" for sentence in summary["sampled"]),
         "",
         "## Columns",
