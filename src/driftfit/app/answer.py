@@ -140,7 +140,7 @@ def answer_of(result: Result, run: str = "RUN") -> Answer:
 
 def _labels_used(checked: Checked) -> tuple[str, ...]:
     """The line that says which labels are used, where some after the first window are."""
-    return tuple(one for one in checked.prepared.sampled if one.startswith("labels until "))
+    return tuple(one for one in checked.prepared.sampled if one.startswith(("labels until ", "probabilities are ")))
 
 
 def _counted(checked: Checked, found: Backtest) -> list[str]:

@@ -30,7 +30,9 @@ from driftfit.methods import (
     Workspace,
     given_path,
 )
+from driftfit.methods.rescaled_classifier import DecidingClassifier, RescaledClassifier
 from driftfit.models import Learner
+from driftfit.models.scikit import ScikitLearner
 from driftfit.parallel import Engine
 from driftfit.selection import (
     ALL_LABELS,
@@ -49,6 +51,7 @@ from driftfit.selection import (
     table_methods,
 )
 from driftfit.selection.answers import worth_of
+from driftfit.selection.calibrated import temperature
 from driftfit.selection.chosen import SOURCE
 from driftfit.selection.overlap import rows_to_label
 
@@ -188,6 +191,7 @@ def adapt_checked(
         own = checked.settings.in_use if decision.keep_source else None
         carried = checked.settings.id
         sets = _sets(checked.settings.sets, choice)
+        model, calibrated = (model, []) if own is not None or sets is not None else _calibrated(model, choice)
         predictor = Predictor(
             prepared.plans, prepared.preprocessing, model.estimator, prepared.boolean, own, carried, sets
         )
@@ -202,11 +206,25 @@ def adapt_checked(
         counts: Counter[Any] = Counter()
         frames = _predicted(predictor, others, checked, rows, lambda count: done(count, len(rows)), engine)
         predictions = collected(_counted(frames, counts), len(rows))
+    checked = replace(checked, prepared=replace(prepared, sampled=[*prepared.sampled, *calibrated]))
     source_rows = prepared.training.source
     shares = source_rows.one_hot(source.classes).mean(axis=0)
     missing = classes_today(counts, predictor.classes.tolist(), shares.tolist())
     told = tuple(dict.fromkeys([*checked.warnings, *messages, *class_warnings(choice, missing)]))
     return Result(checked, adaptation, path, choice, decision, predictor, predictions, told, store)
+
+
+def _calibrated(model: Learner, choice: Choice) -> tuple[Learner, list[str]]:
+    """The model with probabilities that held in past windows, and a sentence on that; itself where it helps nothing."""
+    found, head = choice.backtest if isinstance(choice, LadderChoice) else None, model.head()
+    if not isinstance(choice, LadderChoice) or found is None or not isinstance(head, ScikitLearner):
+        return model, []
+    # Costs and thresholds were chosen for the probabilities as they are.
+    kept = None if isinstance(head.estimator, DecidingClassifier) else temperature(found, kept_way(choice))
+    if kept is None:
+        return model, []
+    scaled = RescaledClassifier.of(head.estimator, kept[0], np.zeros(len(found.classes)))
+    return model.with_head(replace(head, estimator=scaled)), [kept[1]]
 
 
 def _sets(coverage: float | None, choice: Choice) -> PredictionSets | None:

@@ -254,9 +254,10 @@ def headline(result: Mapping[str, Any]) -> Headline:
             ("Use the new model", "good") if dig(result, "trusted") else ("Use the new model with care", "care")
         )
     elif kept == "source":
+        fallback = "Keep the old model" if dig(result, "backtest") is None else "Use the model of all labels"
         # What the second sentence speaks of.
         known = texts(dig(result, "answer", "sentences"))[1:2]
-        named = next((word for start, word in _STAYS if known and known[0].startswith(start)), "Keep the old model")
+        named = next((word for start, word in _STAYS if known and known[0].startswith(start)), fallback)
         words, tone = named, "keep"
     else:
         words, tone = "No answer was recorded", "care"
