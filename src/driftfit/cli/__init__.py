@@ -69,7 +69,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 def run_command(arguments: list[str]) -> int:
     """Parse the arguments and run the command; returns its exit code. Wrong usage leaves with code 2."""
-    top, commands = _parsers()
+    top, commands = _parsers(arguments[0] if arguments else "")
     if not arguments:
         top.print_help()
         return 2
@@ -104,7 +104,8 @@ class _WrongUsage(SystemExit):
     """How a command leaves that was used wrongly."""
 
 
-def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
+def _parsers(asked: str) -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
+    """For all commands, and for each; only the one that is asked for gets its options."""
     top = argparse.ArgumentParser(
         prog="driftfit",
         description="Adapt a classifier to data that drift, without new labels.",
@@ -118,7 +119,8 @@ def _parsers() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentPars
     for name, module in COMMANDS.items():
         title, _, rest = module.HELP.partition("\n\n")
         commands[name] = group.add_parser(name, help=title, description=f"{title} {rest}", allow_abbrev=False)
-        module.declare(commands[name])
+        if name == asked:
+            module.declare(commands[name])
     return top, commands
 
 
