@@ -26,7 +26,7 @@ order = rng.permutation(len(X))
 source, rest = order[:900], order[900:]
 target = rest[(y[rest] < 3) | (rng.random(len(rest)) < 0.1)]
 rows = np.concatenate([source, target])
-domain = np.repeat(["1 old", "2 new"], [len(source), len(target)])
+domain = np.repeat([0, 1], [len(source), len(target)])
 
 # %%
 # One classifier is always adapted, the other has a gate that may keep the old model. In that case it warns. The warning
