@@ -179,7 +179,8 @@ def _sampled_rows(
     kept = []
     for number in labelled:
         own = np.flatnonzero(places == number)
-        kept.append(own[some_rows(len(own), most, derive_seed(settings.seed, "rows", int(number)))])
+        seed = derive_seed(settings.seed, "rows", int(number))
+        kept.append(own[some_rows(len(own), most, seed, labels.values[own])])
     rows = np.concatenate(kept)
     parts = [labels.rows[rows]]
     for number, window in enumerate(known.windows[1:], 1):
@@ -188,8 +189,6 @@ def _sampled_rows(
     sizes = [*np.bincount(places)[labelled].tolist(), *map(len, known.windows[1:])]
     said += _sampling("models were trained on", most, sizes)
     labels = Labels(labels.rows[rows], labels.values[rows], labels.boolean)
-    if len(np.unique(labels.values)) < 2:
-        raise InputError("only one class is left in the sample of the first window; raise the number of training rows")
     return parts, labels, places[rows]
 
 

@@ -118,12 +118,14 @@ class Domain:
     def subsample(self, most: int | None, seed: int) -> Self:
         """At most so many rows, drawn without replacement and left in order; the domain itself if it has no more.
 
+        No class of a labelled source is lost.
+
         >>> len(Domain([[0.0], [1.0], [2.0]]).subsample(2, seed=0))
         2
         """
         if most is None or len(self) <= most:
             return self
-        return self.take(some_rows(len(self), most, seed))
+        return self.take(some_rows(len(self), most, seed, self.labels if isinstance(self, LabelledDomain) else None))
 
     def matrix(self) -> Any:
         """The samples as a table of finite numbers: an array, a CSR matrix, or a tensor that stays on its device.

@@ -11,6 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+# Rows that a class keeps in a sample.
+_FEWEST_OF_A_CLASS = 5
+
 
 def is_tensor(samples: Any) -> bool:
     """Whether samples are a torch tensor; torch itself is not imported for the answer."""
@@ -66,15 +69,39 @@ def stack_rows(parts: Sequence[Any]) -> Any:
     return np.concatenate([np.asarray(part) for part in parts])
 
 
-def some_rows(n: int, most: int | None, random: int | np.random.Generator) -> NDArray[np.int64]:
+def some_rows(
+    n: int, most: int | None, random: int | np.random.Generator, labels: NDArray[Any] | None = None
+) -> NDArray[np.int64]:
     """At most ``most`` of ``n`` row numbers, drawn without replacement, in ascending order; all if there are no more.
+
+    With the ``labels`` of the rows a class that is rare keeps five of its rows, or all that it has.
 
     >>> some_rows(3, 5, random=0).tolist(), len(some_rows(10, 4, random=0))
     ([0, 1, 2], 4)
+    >>> some_rows(10_000, 20, random=0, labels=np.arange(10_000) > 9_997)[-2:].tolist()
+    [9998, 9999]
     """
     if most is None or n <= most:
         return np.arange(n)
-    return np.sort(np.random.default_rng(random).choice(n, most, replace=False))
+    rng = np.random.default_rng(random)
+    rows = rng.choice(n, most, replace=False)
+    return np.sort(rows if labels is None else _with_every_class(rows, labels, rng))
+
+
+def _with_every_class(rows: NDArray[np.int64], labels: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
+    """The rows, some of frequent classes exchanged for those of classes that would be lost."""
+    seen, counts = np.unique(labels[rows], return_counts=True)
+    rare = np.flatnonzero(~np.isin(labels, seen[counts >= _FEWEST_OF_A_CLASS]))
+    wanted: list[int] = []
+    for name in np.unique(labels[rare]):
+        own = rare[labels[rare] == name]
+        left = np.setdiff1d(own, rows)
+        missing = min(_FEWEST_OF_A_CLASS, len(own)) - (len(own) - len(left))
+        wanted += rng.choice(left, max(missing, 0), replace=False).tolist()
+    spare = np.setdiff1d(rows, rare)
+    wanted = wanted[: len(spare)]
+    kept = rng.permutation(spare)[len(wanted) :] if wanted else spare
+    return np.concatenate([kept, np.intersect1d(rows, rare), np.array(wanted, dtype=np.int64)])
 
 
 @dataclass(frozen=True, eq=False)

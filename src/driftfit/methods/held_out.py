@@ -106,7 +106,7 @@ def held_out(
     """
     kept = np.arange(len(source))
     if max_rows is not None and len(source) > max_rows:
-        kept = some_rows(len(source), max_rows, derive_seed(seed, "held out"))
+        kept = some_rows(len(source), max_rows, derive_seed(seed, "held out"), source.labels)
     rows = source if len(kept) == len(source) else source.take(kept)
     codes = rows.codes(learner.classes)
     counts = np.bincount(codes)

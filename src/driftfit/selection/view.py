@@ -67,7 +67,9 @@ class PathView:
         masked = sequence.masked()
         source = masked.source
         if len(source.classes) < 2:
-            raise InputError(f"the source has the single class {source.classes[0]!r}; a classifier needs at least two")
+            raise InputError(
+                f"the source has the single class {str(source.classes[0])!r}; a classifier needs at least two"
+            )
         template = model if isinstance(model, Learner) else as_learner(model, source.classes)
         # A sample of the source may lack a class that the learner knows: the learner's classes count.
         codes = source.codes(template.classes)
