@@ -97,6 +97,15 @@ def test_huge_and_infinite_numbers_count_as_missing():
     assert np.isnan(conform(frame, (plan,))["x"]).sum() == 3
 
 
+def test_constants_are_told_by_what_is_read():
+    frame = pd.DataFrame(
+        {"a": [np.inf, 1.0, 1.0], "b": np.array([2**63, 2**63 + 1, 2**63 + 2], np.uint64), "x": [1, 2, 3]}
+    )
+    a, b, _ = plan_columns(frame)
+    assert a.note.startswith("constant (1), 1 of 3")
+    assert b.note == "constant (as far as float64 can tell, such as 9223372036854775808)"
+
+
 def test_a_missing_column_is_named():
     with pytest.raises(InputError, match="no column 'x'"):
         conform(pd.DataFrame({"y": [1.0]}), (ColumnPlan("x", Kind.NUMBER),))

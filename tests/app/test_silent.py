@@ -173,6 +173,10 @@ class TestLabels:
         assert code == 1
         assert "proportions must" in errors
 
+    def test_classes_that_are_written_nearly_alike_are_named(self):
+        _, said = read_labels(pd.Series(["a", "a ", "b"] * 9), np.arange(27), "label")
+        assert said == ["the classes 'a' and 'a ' are written nearly alike, and count as two"]
+
     def test_sparse_labels(self):
         labels, _ = read_labels(pd.Series(pd.arrays.SparseArray(np.arange(40) % 2)), np.arange(40), "label")
         assert labels.values.tolist() == [0, 1] * 20
@@ -203,6 +207,7 @@ class TestUnreadable:
             ("x", lambda x: x * np.inf),
             ("x", lambda x: x * 1e200),
             ("y", lambda x: ["n/a yet"] * len(x)),
+            ("y", lambda x: [True, False] * (len(x) // 2)),
             ("flag", lambda x: [7] * len(x)),
             ("flag", lambda x: ["maybe"] * len(x)),
             ("day", lambda x: ["yesterday"] * len(x)),
@@ -248,6 +253,19 @@ class TestUnreadable:
         frame.assign(flag=frame["flag"].astype(int)).to_csv(tmp_path / "new.csv", index=False)
         code, _, errors = driftfit("predict", folder, tmp_path / "new.csv", "-o", tmp_path / "out.csv")
         assert (code, errors) == (0, "")
+
+    def test_predictions_replace_neither_their_table_nor_a_part_of_a_run(self, run_folder, tmp_path):
+        folder, frame = run_folder
+        frame.to_csv(tmp_path / "new.csv", index=False)
+        for target, what in (
+            (tmp_path / "new.csv", "the table that is read"),
+            (folder / "predictions.parquet", "part"),
+        ):
+            before = target.read_bytes()
+            code, _, errors = driftfit("predict", folder, tmp_path / "new.csv", "-o", target)
+            assert code == 1
+            assert what in errors
+            assert target.read_bytes() == before
 
     def test_a_table_without_rows_is_refused(self, run_folder, tmp_path):
         folder, frame = run_folder

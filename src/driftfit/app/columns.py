@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from driftfit.app.windows import TRUTH, as_dates, exact_number
 from driftfit.app.written import Form, Unclear, check_examples, form_of_dates, form_of_numbers
-from driftfit.domains.words import unclear_numbers
+from driftfit.domains.words import nearly_alike, unclear_numbers
 from driftfit.errors import InputError
 
 # Text with more distinct values than this keeps only the most frequent ones.
@@ -128,8 +128,10 @@ def conform(frame: pd.DataFrame, plans: tuple[ColumnPlan, ...]) -> pd.DataFrame:
             continue
         values = frame[plan.column]
         if plan.kind is Kind.NUMBER:
-            # A duration is a number of seconds, and no other number is a duration.
-            alien = plan.type != "" and (plan.type == "duration") != (values.dtype.kind == "m")
+            # A duration is a number of seconds, and no other number is a duration, nor is a truth value a number.
+            alien = plan.type != "" and (
+                (plan.type == "duration") != (values.dtype.kind == "m") or (plan.type == "number" and _truths(values))
+            )
             done[plan.column] = np.full(len(values), np.nan) if alien else _numbers(values, plan.form)
         elif plan.kind is Kind.BOOLEAN:
             done[plan.column] = _booleans(values)
@@ -153,20 +155,22 @@ def _plan(name: str, values: pd.Series, keep_constant: bool, coded: bool, given:
     kind, note, *more = _codes(known, written) if coded else _kind(known, given)
     plan = ColumnPlan(name, kind, note, written, *more)
     if kind in (Kind.NUMBER, Kind.NUMBERS):
-        numbers = _numbers(known, plan.form) if kind is Kind.NUMBER else _lists(known, plan.length)
-        n_bad = int(np.isnan(numbers).sum()) if kind is Kind.NUMBER else int(np.isnan(numbers).any(axis=1).sum())
+        numbers = _numbers(known, plan.form)[:, None] if kind is Kind.NUMBER else _lists(known, plan.length)
+        n_bad = int(np.isnan(numbers).all(axis=1).sum())
         if n_bad == len(numbers):
             return ColumnPlan(name, Kind.DROPPED, "no finite number", written)
         if n_bad:
             gaps = f"{n_missing + n_bad} of {len(values)} values missing, not numbers, or out of range"
-        constant = bool(np.nanmax(numbers) == np.nanmin(numbers))
+        constant, shown = bool(np.nanmax(numbers) == np.nanmin(numbers)), f"{np.nanmax(numbers):.15g}"
+        if constant and n_bad == 0 and known.map(str).nunique() > 1:
+            shown = f"as far as float64 can tell, such as {known.iloc[0]}"
     else:
         n_bad = int(as_dates(_iso(known, plan.form)).isna().sum()) if kind is Kind.DATE and written == "text" else 0
         if n_bad:
             gaps = f"{n_missing + n_bad} of {len(values)} values missing or no dates"
-        constant = known.map(str).nunique() == 1
+        constant, shown = known.map(str).nunique() == 1, str(known.iloc[0])[:40]
     if constant and not keep_constant:
-        plan = ColumnPlan(name, Kind.DROPPED, f"constant ({str(known.iloc[0])[:40]})", written)
+        plan = ColumnPlan(name, Kind.DROPPED, f"constant ({shown})", written)
     return replace(plan, note=", ".join(part for part in (plan.note, gaps) if part))
 
 
@@ -249,7 +253,9 @@ def _kind(known: pd.Series, given: tuple[Form, ...]) -> tuple[Any, ...]:
         return read
     n_distinct = len(words)
     if n_distinct <= MOST_CATEGORIES:
-        return Kind.CATEGORY, f"{n_distinct} values"
+        twins = nearly_alike(words)
+        more = "" if twins is None else f", {twins[0]!r} and {twins[1]!r} written nearly alike"
+        return Kind.CATEGORY, f"{n_distinct} values{more}"
     unique = n_distinct > 0.5 * len(known)
     if (unique or n_distinct > _MOST_NAMES) and words.str.count(_A_WORD) @ shares >= _FEWEST_WORDS:
         return Kind.TEXT, f"free text, read by pieces of three and four letters, as {_TOPICS} numbers"
@@ -371,6 +377,14 @@ def _word(value: Any, written: str) -> str:
 def _hashes_apart(values: pd.Series) -> bool:
     """Whether equal values are written alike, so that each is looked at only once; 1 and True are not."""
     return values.dtype.kind in "iufb" or isinstance(values.dtype, pd.StringDtype)
+
+
+def _truths(values: pd.Series) -> bool:
+    """Whether all values that are there are truth values."""
+    if values.dtype.kind != "O":
+        return bool(pd.api.types.is_bool_dtype(values.dtype))
+    present = values.dropna()
+    return len(present) > 0 and all(isinstance(value, bool | np.bool_) for value in present)
 
 
 def _date_parts(values: pd.Series) -> list[NDArray[np.float64]]:

@@ -162,13 +162,22 @@ def write_predictions(predictions: pd.DataFrame | Iterable[pd.DataFrame], target
         return write_frames(frames, file, csv=target.suffix == ".csv")
 
 
-def check_predictions_path(target: Path) -> None:
+def check_predictions_path(target: Path, tables: Sequence[Path] = ()) -> None:
     """Raise if predictions cannot be written there; asked before the work rather than after it."""
     if target.suffix not in (".parquet", ".pq", ".csv"):
         raise InputError(f"predictions are written as .parquet or .csv, got {str(target)!r}")
+    check_free(target, tables)
+
+
+def check_free(target: Path, tables: Sequence[Path] = ()) -> None:
+    """Raise if a file would stand in the place of a folder, of a table that is read, or of a part of a run."""
     try:
         if target.is_dir():
             raise InputError(f"{str(target)!r} is a folder; name a file")
+        if target.exists() and any(path.exists() and target.samefile(path) for path in tables):
+            raise InputError(f"{str(target)!r} is the table that is read; name another file")
+        if target.exists() and (target.parent / MANIFEST).is_file():
+            raise InputError(f"{str(target)!r} is part of a run, which would be damaged; name another file")
     except OSError as error:  # a name that is too long
         raise cannot_write(target, error) from None
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from driftfit.app.windows import TRUTH, exact_number
 from driftfit.domains.labels import plain_labels
 from driftfit.domains.order import value_name
+from driftfit.domains.words import nearly_alike
 from driftfit.errors import InputError
 
 # A class with fewer rows in the source can be neither learned nor checked.
@@ -198,4 +199,7 @@ def _without_rare(
     if rare.any():
         shown = ", ".join(str(label) for label in classes[rare][:5])
         said.append(f"classes with fewer than {_FEWEST} rows in {where} were left out: {shown}")
+    twins = nearly_alike(str(label) for label in classes)
+    if twins is not None:
+        said.append(f"the classes {twins[0]!r} and {twins[1]!r} are written nearly alike, and count as two")
     return rows[kept], values[kept], said

@@ -372,7 +372,7 @@ def find_gaps(frame: pd.DataFrame, conformed: pd.DataFrame, plans: tuple[ColumnP
             continue
         absent = missing_in(frame[plan.column])
         if plan.kind in _WHAT:
-            gap = np.isnan(conformed[list(plan.outputs)].to_numpy(np.float64)).any(axis=1)
+            gap = np.isnan(conformed[list(plan.outputs)].to_numpy(np.float64)).all(axis=1)
             strange = gap & ~absent
             filled += gap
             blind &= gap

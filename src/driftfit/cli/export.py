@@ -24,9 +24,11 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
     need_tables("export")
     from driftfit.app import load_run
     from driftfit.app.export import read_by, to_onnx, to_skops
-    from driftfit.app.folder import put_file
+    from driftfit.app.folder import check_free, put_file
     from driftfit.files import write_bytes
 
+    if chosen.out is not None:
+        check_free(chosen.out)
     predictor = load_run(chosen.run).predictor
     data = to_onnx(predictor) if chosen.to == "onnx" else to_skops(predictor)
     path = chosen.out or put_file(chosen.run, f"export.{chosen.to}", data)

@@ -55,7 +55,7 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
     from driftfit.app.folder import check_predictions_path, write_predictions
     from driftfit.app.own_model import own_model
 
-    check_predictions_path(chosen.out)
+    check_predictions_path(chosen.out, chosen.tables)
     predictor = load_run(chosen.run, None if chosen.old_model is None else own_model(chosen.old_model)).predictor
     predictor = replace(predictor, ids=columns_in(chosen.id))
     table = open_table(chosen.tables, predictor.texts)

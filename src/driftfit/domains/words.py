@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import re
 import unicodedata
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from decimal import Decimal
 from itertools import pairwise
 from typing import Any
@@ -145,6 +145,17 @@ def unclear_numbers(words: Collection[str]) -> str:
     pointed = [word for word in words if "." in word]
     grouped = all(re.fullmatch(GROUPED, word) for word in words)
     return "thousands" if grouped and 0 < len(pointed) < len(words) else ""
+
+
+def nearly_alike(words: Iterable[str]) -> tuple[str, str] | None:
+    """Two words that differ in blanks, in capitals, or in how their letters are composed alone.
+
+    >>> nearly_alike(["a", "b", "a "]), nearly_alike(["Yes", "yes"]), nearly_alike(["a", "b"])
+    (('a', 'a '), ('Yes', 'yes'), None)
+    """
+    first: dict[str, str] = {}
+    pairs = ((first.setdefault(" ".join(unicodedata.normalize("NFKC", w).casefold().split()), w), w) for w in words)
+    return next((pair for pair in pairs if pair[0] != pair[1]), None)
 
 
 def alphabetical(words: Sequence[str]) -> bool:
