@@ -19,8 +19,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from driftfit.lab import Store
 from driftfit.lab.launch import launch
+from driftfit.lab.store import Store
 from driftfit.lab.toy_cells import ToyCell, ToyWork, toy_grid
 from driftfit.parallel import Engine, Processes, Ray, Serial
 

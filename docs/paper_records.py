@@ -13,7 +13,10 @@ from typing import Any
 
 from driftfit.errors import InputError
 from driftfit.files import atomic_file
-from driftfit.lab import PRESETS, TABLES, Cell, Entry, Place, Table, make_table
+from driftfit.lab.cells import Cell, Place, Table
+from driftfit.lab.layouts import TABLES, make_table
+from driftfit.lab.presets import PRESETS
+from driftfit.lab.statistics import Entry
 
 _COLOURS = {"ours": "#2b6cb0", "published": "#d9730d", "level": "#8a8a8a"}
 _LABELS = {

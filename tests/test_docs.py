@@ -171,7 +171,8 @@ def test_links_and_names_that_lead_nowhere_are_named(script, tmp_path):
     [(80.0, 1.0, "LEVEL"), (84.9, 0.1, "OURS"), (84.9, 4.0, "LEVEL"), (60.0, 3.0, "PUBLISHED"), (60.0, None, "LEVEL")],
 )
 def test_who_is_higher_takes_both_intervals(script, mean, interval, higher):
-    from driftfit.lab import Cell, Entry, Place
+    from driftfit.lab.cells import Cell, Place
+    from driftfit.lab.statistics import Entry
 
     records = script("paper_records")
     place = Place("0", "GST", Cell("portraits", "reference", 0, 0, "gst"), (81.0, 2.0))

@@ -134,13 +134,13 @@ def _write_networks(base: Path, table: pd.DataFrame) -> None:
 
 
 def _cells() -> list[Any]:
-    from driftfit.lab import Cell
+    from driftfit.lab.cells import Cell
 
     return [Cell("covtype", "reference", seed, 0, "gst") for seed in range(4)]
 
 
 def _write_store(path: Path) -> None:
-    from driftfit.lab import Store
+    from driftfit.lab.store import Store
 
     store = Store(path)
     cells = _cells()
@@ -501,8 +501,7 @@ def spoil(rng: random.Random, subject: str, folder: Path) -> list[str]:
 def use(subject: str, folder: Path) -> None:
     """Read a subject and ask something of it."""
     if subject == "store":
-        from driftfit.lab import Store
-        from driftfit.lab.store import new_owner
+        from driftfit.lab.store import Store, new_owner
 
         store, cells = Store(folder / "cells.sqlite"), _cells()
         assert set(store.results(cells)) == store.finished(cells)

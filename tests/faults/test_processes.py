@@ -12,7 +12,9 @@ from pathlib import Path
 import pytest
 
 from driftfit.datasets import write_made_data
-from driftfit.lab import Options, Store, make_table
+from driftfit.lab.cells import Options
+from driftfit.lab.layouts import make_table
+from driftfit.lab.store import Store
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="looks at /proc")]
 

@@ -9,9 +9,12 @@ import time
 import pytest
 
 from driftfit.errors import InputError
-from driftfit.lab import Cell, Options, Store, make_table, store, summarise
+from driftfit.lab import store
+from driftfit.lab.cells import Cell, Options
+from driftfit.lab.layouts import make_table
 from driftfit.lab.output import write_outputs
-from driftfit.lab.store import new_owner
+from driftfit.lab.statistics import summarise
+from driftfit.lab.store import Store, new_owner
 
 CELLS = [Cell("covtype", "reference", seed, 0, "gst") for seed in range(3)]
 CONNECT = sqlite3.connect
@@ -225,7 +228,7 @@ def test_two_do_not_work_on_the_same_cells(tmp_path):
 
 def test_a_dead_owner_loses_its_claims(tmp_path, monkeypatch):
     own = Store(tmp_path / "s.sqlite")
-    code = "from driftfit.lab.store import *; from driftfit.lab import Cell; "
+    code = "from driftfit.lab.store import *; from driftfit.lab.cells import Cell; "
     code += f"print(Store({str(own.path)!r}).claim("
     code += "[Cell('covtype', 'reference', seed, 0, 'gst') for seed in range(3)], new_owner()))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -13,12 +13,14 @@ import torch
 from sklearn.metrics import pairwise_distances
 
 from driftfit.errors import SolverError
-from driftfit.lab import Cell, Launch, Options, Store, make_table, run_cells, run_tables, settings
+from driftfit.lab.cells import Cell, Options
 from driftfit.lab.configurations import ALIGNED, COVI_PARTS, WITH_GIVEN, estimator_of
 from driftfit.lab.experiment import Experiment
 from driftfit.lab.launch import failed_cells, launch
-from driftfit.lab.layouts import LAYERS
-from driftfit.lab.paper import CellWork
+from driftfit.lab.layouts import LAYERS, make_table
+from driftfit.lab.paper import CellWork, Launch, run_cells, run_tables
+from driftfit.lab.presets import settings
+from driftfit.lab.store import Store
 from driftfit.parallel import Processes, Ray, Serial
 
 CPU = torch.device("cpu")
@@ -325,7 +327,9 @@ def test_the_command_that_starts_workers_does_not_load_torch(tmp_path):
     """It takes seconds; a worker loads it itself. Where it is missing, the command says so at once."""
     code = f"""
 import sys
-from driftfit.lab import Launch, Options, paper, run_tables
+from driftfit.lab import paper
+from driftfit.lab.cells import Options
+from driftfit.lab.paper import Launch, run_tables
 paper.run_cells = lambda cells, store, **more: print("torch" in sys.modules) or sys.exit()
 run_tables(["covtype"], Options(given=[0]), launch=Launch(store={str(tmp_path / "s.sqlite")!r}))
 """

@@ -8,10 +8,10 @@ import pytest
 
 from driftfit.cli import run_command
 from driftfit.errors import InputError
-from driftfit.lab import Store
 from driftfit.lab.launch import failed_cells
 from driftfit.lab.output import sweep_as_markdown
 from driftfit.lab.statistics import summarise_sweep
+from driftfit.lab.store import Store
 from driftfit.lab.sweep import SweepCell, read_sweep, run_sweep
 from driftfit.methods import GOAT
 

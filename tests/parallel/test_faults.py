@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from driftfit.lab import Store
 from driftfit.lab.launch import failed_cells, launch, run_states
+from driftfit.lab.store import Store
 from driftfit.lab.toy_cells import ToyWork, toy_grid
 
 pytestmark = [
@@ -24,7 +24,8 @@ pytestmark = [
 
 FAULTY = Path(__file__).with_name("faulty.py")
 CELLS = toy_grid(4, 5)
-ENGINES = ["serial", "processes", "ray"]
+# Ray takes seconds to start: it is there where workers, drivers or signals are its own business.
+ENGINES = ["processes", "ray"]
 PATIENCE = 250
 
 
@@ -117,7 +118,7 @@ def run(tmp_path, undisturbed, recovery_rows):
         assert connection.execute("SELECT count(*) FROM claims").fetchone() == (0,)
 
 
-@pytest.mark.parametrize("engine", ["processes", "ray"])
+@pytest.mark.parametrize("engine", ENGINES)
 def test_a_worker_is_killed(run, engine):
     process = run.start(engine, "--seconds", "0.3")
     run.wait_for_records(process, 2)
@@ -131,8 +132,8 @@ def test_a_worker_is_killed(run, engine):
     assert all("another one takes over" in line for line in lines)
 
 
-@pytest.mark.parametrize("engine", ["processes", "ray"])
-def test_a_cell_that_kills_its_worker_every_time_is_given_up(run, engine):
+def test_a_cell_that_kills_its_worker_every_time_is_given_up(run):
+    engine = "processes"
     (run.marks / "kill").touch()
     code, _, lines = run.finish(run.start(engine))
     assert code == 1
@@ -165,7 +166,7 @@ def test_the_driver_is_killed(run, engine):
     assert run.restart(engine, "driver killed -9") == 20 - kept
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("engine", ["serial", "processes"])
 def test_the_disk_of_the_store_is_full(run, engine):
     code, _, lines = run.finish(run.start(engine, "--pages", "3"))
     assert code == 1
@@ -191,13 +192,7 @@ def test_a_record_is_corrupt(run):
 
 
 @pytest.mark.parametrize(
-    ("engine", "fault", "kind"),
-    [
-        ("serial", "memory", "MemoryError"),
-        ("processes", "raise", "RuntimeError"),
-        ("processes", "memory", "MemoryError"),
-        ("ray", "raise", "RuntimeError"),
-    ],
+    ("engine", "fault", "kind"), [("serial", "memory", "MemoryError"), ("processes", "raise", "RuntimeError")]
 )
 def test_a_cell_fails(run, engine, fault, kind):
     (run.marks / fault).touch()
@@ -233,8 +228,8 @@ def test_an_interrupt_at_any_moment(run, engine):
     assert run.restart(engine, "Ctrl-C") == 20 - kept
 
 
-@pytest.mark.parametrize("engines", [("processes", "serial"), ("ray", "processes")])
-def test_two_runs_on_one_store(run, engines):
+def test_two_runs_on_one_store(run):
+    engines = ("ray", "processes")
     started = time.monotonic()
     both = [run.start(engine, "--seconds", "0.1") for engine in engines]
     ends = [run.finish(process) for process in both]

@@ -67,7 +67,8 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 def run(chosen: argparse.Namespace, fail: Fail) -> int:
     """Run what is missing, print and write."""
-    from driftfit.lab import Launch, Options, run_tables
+    from driftfit.lab.cells import Options
+    from driftfit.lab.paper import Launch, run_tables
 
     engine = engine_of(chosen, on_cpu=chosen.device == "cpu")
     run_tables(
