@@ -10,7 +10,7 @@ import driftfit
 ROOT = Path(driftfit.__file__).parent
 LAYERS = [
     {"errors", "seeds"},
-    {"checks", "extras", "files", "offers"},
+    {"checks", "extras", "files", "offers", "progress"},
     {"parallel_tasks"},
     {"parallel_ray"},
     {"domains", "parallel"},

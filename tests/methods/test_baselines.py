@@ -22,7 +22,6 @@ from driftfit.methods.baselines import (
     Pair,
     PairedTrainer,
     TargetStatistics,
-    last_hidden_layer,
 )
 from driftfit.methods.baselines.coral import coral_loss
 from driftfit.methods.baselines.covi import RATIOS, consensus_labels, mix, most_uncertain_ratio
@@ -30,7 +29,7 @@ from driftfit.methods.baselines.dann import reversal_strength, reverse_gradient
 from driftfit.methods.baselines.jdot import joint_cost, optimal_plan
 from driftfit.methods.baselines.loop import _Order
 from driftfit.models import ScikitLearner
-from driftfit.models.networks import conv_net, mlp
+from driftfit.models.networks import conv_net, last_hidden_layer, mlp
 from driftfit.models.torch.samples import Stored, logits
 from driftfit.models.torch.training import Adam, Recipe, Trainer
 

@@ -47,6 +47,19 @@ def test_images_are_learned_and_two_runs_agree_bit_for_bit():
     assert not np.array_equal(one.predict_proba(X), classifier(random_state=1).fit(X, y).predict_proba(X))
 
 
+def test_a_network_is_cut_by_itself_in_front_of_its_last_layer_with_weights(capsys, caplog):
+    X, y = images()
+    own, named = classifier().fit(X, y), classifier(encoder="norm").fit(X, y)
+    assert own.make_learner(own.classes_).layer == "norm"
+    domain = np.repeat([0, 1], len(X) // 2)
+    with caplog.at_level("INFO", logger="driftfit"):
+        found = [
+            GradualSelfTrainingClassifier(one).fit(X, y, sample_domain=domain).predict_proba(X) for one in (own, named)
+        ]
+    assert np.array_equal(*found)
+    assert "the network is cut at its layer 'norm'" in capsys.readouterr().err
+
+
 class _Graphs:
     """Stands in for CUDA where there is none: a capture that raises."""
 

@@ -21,6 +21,7 @@ from driftfit.methods import Adaptation, Method, OnStep, SourceOnly, StepRecord
 from driftfit.methods.registry import as_method
 from driftfit.models import Learner, as_learner
 from driftfit.models.scikit import check_classifier, columns_of_all, fit_weighted, has_encoder, seed_open
+from driftfit.progress import long_call, tell
 from driftfit.seeds import as_seed
 from driftfit.selection import Decision, Gate, assess, unanswered
 from driftfit.transport import Plan
@@ -145,6 +146,10 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
 
     def fit_path(self, sequence: DomainSequence) -> Self:
         """Fit on the labels of a `DomainSequence` and adapt along it."""
+        with long_call():
+            return self._adapt_along(sequence)
+
+    def _adapt_along(self, sequence: DomainSequence) -> Self:
         method = self._method()
         sequence, past = self._known(sequence, method)
         classes = _check_adaptable(sequence)
@@ -155,6 +160,9 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         if on_matrices:
             sequence, past = (own.each(lambda domain: domain.with_samples(domain.matrix())) for own in (sequence, past))
         learner = self.fit_source(sequence)
+        if getattr(self.estimator, "encoder", None) == "auto":
+            layer = getattr(learner, "layer", None)
+            tell(f"the network is cut at its layer {layer!r}; encoder='...' names another", at_once=True)
         # A path that cannot be checked is refused before the work.
         view = None if self.gate is None else self.gate.checked_view(sequence, learner)
         steps: list[Any] = [learner.estimator] if self.keep_steps else []
@@ -182,7 +190,7 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         if decision is not None:
             kept = learner if decision.keep_source else kept
             if decision.keep_source or unanswered(decision.verdict, decision.n_generated):
-                warnings.warn(decision.sentence, AdaptationWarning, stacklevel=2)
+                warnings.warn(decision.sentence, AdaptationWarning, stacklevel=3)
         # Nothing is set before everything has worked: a failed fit leaves the old model.
         self._fitted(kept.estimator, learner.estimator, classes, frame, adaptation, decision)
         self.step_estimators_ = steps

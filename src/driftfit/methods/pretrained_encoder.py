@@ -64,8 +64,8 @@ class PretrainedEncoder(Method):
         with seeded(derive_seed(learner.seed, "weights"), torch.device("cpu")):
             whole = learner.build(shape, len(learner.classes)).to(learner.device)
         whole.sample_shape = shape
-        front, _ = split(whole, learner.encoder_layer)
-        trained_front, _ = split(pretrained.estimator.module_, learner.encoder_layer)
+        front, _ = split(whole, learner.layer)
+        trained_front, _ = split(pretrained.estimator.module_, learner.layer)
         front.load_state_dict(trained_front.state_dict())
         bare = replace(learner, module=whole, new_head=None, step=0)
         head = bare.head()

@@ -22,6 +22,7 @@ from driftfit.methods import Method
 from driftfit.methods.registry import as_method
 from driftfit.models import Learner, as_learner
 from driftfit.parallel import Batch, Engine, Serial
+from driftfit.progress import tell
 from driftfit.selection.candidates import ALL_LABELS, history_ways
 from driftfit.selection.metric import Metric, default_metric
 from driftfit.selection.outcome import Gain
@@ -300,13 +301,13 @@ def _forecasts(
         kept = ((task, store.get(task[1], task[0])) for task in tasks)
         done = {task: came for task, came in kept if came is not None}
     work = _ForecastWork(sequence, learner, dict(ways), late)
-    tell: Callable[[int, int], None] = on_forecast or (lambda done, total: None)
-    tell(len(done), len(tasks))
+    told: Callable[[int, int], None] = on_forecast or (lambda done, total: tell(f"backtest, {done} of {total} done"))
+    told(len(done), len(tasks))
     for task, came in _run(work, [task for task in tasks if task not in done], engine):
         done[task] = came
         if store is not None:
             store.put(task[1], task[0], came)
-        tell(len(done), len(tasks))
+        told(len(done), len(tasks))
     forecasts, said = [], {}
     for number in numbers:
         shares = {name: done[number, name] for name in ways if not isinstance(done[number, name], str)}

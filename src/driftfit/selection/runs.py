@@ -15,6 +15,7 @@ from driftfit.errors import InputError, SolverError
 from driftfit.methods import Adaptation, Method, OnStep, StepRecord, Workspace
 from driftfit.models import Learner
 from driftfit.parallel import Batch, Engine, Serial
+from driftfit.progress import tell
 from driftfit.transport import Isometry, isometry
 
 # Called after each candidate with its name and its adaptation.
@@ -144,7 +145,8 @@ def run_candidates(
         found: Iterator[tuple[Hashable, Any]] = ((name, work.judged(method)) for name, method in tasks)
     else:
         found = _side_by_side(replace(work, workspace=None), tasks, engine)
-    for name, came in found:
+    for number, (name, came) in enumerate(found, start=1):
+        tell(f"{number} of {len(names)} candidates adapted: {name}")
         if isinstance(came, str):
             if name == runs.reference:
                 raise InputError(came)

@@ -4,7 +4,7 @@ from driftfit.methods.baselines.coral import DeepCoral
 from driftfit.methods.baselines.covi import CoVi
 from driftfit.methods.baselines.dann import DANN
 from driftfit.methods.baselines.jdot import DeepJDOT
-from driftfit.methods.baselines.loop import SCORES, PairedTrainer, last_hidden_layer
+from driftfit.methods.baselines.loop import SCORES, PairedTrainer
 from driftfit.methods.baselines.method import BaselineMethod
 from driftfit.methods.baselines.normalisation import TargetStatistics
 from driftfit.methods.baselines.pairs import Baseline, Pair

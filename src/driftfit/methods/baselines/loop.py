@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from driftfit.errors import InputError
 from driftfit.methods.baselines.pairs import Baseline, Pair
-from driftfit.models.networks import INPUT, layer_names, split
+from driftfit.models.networks import split
 from driftfit.models.torch.samples import Samples, dtype_of
 from driftfit.models.torch.steps import Steps
 from driftfit.models.torch.training import Recipe, seeded
@@ -175,29 +175,6 @@ def parts_at(module: nn.Module, layer: str) -> tuple[nn.Module, nn.Module]:
     (Linear(in_features=2, out_features=3, bias=True), Identity())
     """
     return (module, nn.Identity()) if layer == SCORES else split(module, layer)
-
-
-def last_hidden_layer(module: nn.Module) -> str:
-    """The latest layer that leaves something to train on both sides of the cut; ``"input"`` if there is none.
-
-    >>> from driftfit.models.networks import mlp
-    >>> last_hidden_layer(mlp(4, 2, hidden=(8, 8))), last_hidden_layer(nn.Linear(4, 2))
-    ('norm', 'input')
-    """
-    for layer in reversed(layer_names(module)):
-        if layer == INPUT:
-            break
-        try:
-            encoder, head = split(module, layer)
-        except InputError:
-            continue  # a network cannot be cut inside a branch
-        if _can_train(encoder) and _can_train(head):
-            return layer
-    return INPUT
-
-
-def _can_train(module: nn.Module) -> bool:
-    return any(p.requires_grad for p in module.parameters())
 
 
 class Partners:

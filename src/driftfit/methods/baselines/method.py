@@ -14,14 +14,14 @@ from torch import Tensor
 from driftfit.domains import Domain, DomainSequence
 from driftfit.errors import InputError
 from driftfit.methods.adaptation import Adaptation, OnStep, StepRecord
-from driftfit.methods.baselines.loop import SCORES, PairedTrainer, last_hidden_layer
+from driftfit.methods.baselines.loop import SCORES, PairedTrainer
 from driftfit.methods.baselines.pairs import Baseline
 from driftfit.methods.method import Assumption, Method
 from driftfit.methods.plans import PathStep, Transport
 from driftfit.methods.pseudo_labels import pseudo_label
 from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner
-from driftfit.models.networks import INPUT
+from driftfit.models.networks import INPUT, last_hidden_layer
 from driftfit.models.torch.learner import TorchLearner
 from driftfit.models.torch.samples import Stored, as_tensor, dtype_of
 from driftfit.seeds import derive_seed
@@ -127,7 +127,7 @@ class BaselineMethod(Method):
         return work.coupled(domains, self.transport).plans
 
     def _trainer(self, student: TorchLearner) -> PairedTrainer:
-        layer = student.encoder_layer if self.layer is None else self.layer
+        layer = student.layer if self.layer is None else self.layer
         if self.layer is None and self.baseline.aligns_scores:
             layer = SCORES
         elif self.layer is None and layer == INPUT:

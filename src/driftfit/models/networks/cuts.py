@@ -11,6 +11,8 @@ from driftfit.errors import InputError
 
 # The name of the cut in front of everything: the encoder does nothing.
 INPUT = "input"
+# The cut that nobody named: in front of the last layer with weights (`last_hidden_layer`).
+AUTO = "auto"
 
 
 class HalfSequential(nn.Sequential):
@@ -70,6 +72,29 @@ def split(module: nn.Module, layer: str = INPUT) -> tuple[nn.Module, nn.Module]:
     if isinstance(module, nn.Sequential):
         return _split_sequence(module, layer)
     return _split_traced(module, layer)
+
+
+def last_hidden_layer(module: nn.Module) -> str:
+    """The latest layer that leaves something to train on both sides of the cut; ``"input"`` if there is none.
+
+    >>> net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    >>> last_hidden_layer(net), last_hidden_layer(nn.Linear(4, 2))
+    ('1', 'input')
+    """
+    for layer in reversed(layer_names(module)):
+        if layer == INPUT:
+            break
+        try:
+            encoder, head = split(module, layer)
+        except InputError:
+            continue  # a network cannot be cut inside a branch
+        if _can_train(encoder) and _can_train(head):
+            return layer
+    return INPUT
+
+
+def _can_train(module: nn.Module) -> bool:
+    return any(p.requires_grad for p in module.parameters())
 
 
 def _split_sequence(module: nn.Sequential, layer: str) -> tuple[nn.Module, nn.Module]:

@@ -18,10 +18,11 @@ from torch import nn
 
 from driftfit.checks import check_weights
 from driftfit.errors import InputError
-from driftfit.models.networks import INPUT, mlp
+from driftfit.models.networks import AUTO, mlp
 from driftfit.models.torch.learner import TorchLearner
 from driftfit.models.torch.samples import dtype_of, pick_device
 from driftfit.models.torch.training import Adam, EarlyStopping, OptimiserFactory, Recipe
+from driftfit.progress import long_call
 from driftfit.seeds import as_seed
 
 
@@ -36,7 +37,7 @@ class TorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         precision. It must map a batch to one score per class.
     encoder : str
         Named layer at which `GOATClassifier` and others cut the module: everything up to
-        and including it is the encoder. ``"input"``: no encoder.
+        and including it is the encoder. ``"auto"``: what the last layer with weights reads. ``"input"``: no encoder.
     epochs : int
         Of training from scratch.
     refit_epochs : int or None
@@ -70,7 +71,7 @@ class TorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self,
         module: Any = None,
         *,
-        encoder: str = INPUT,
+        encoder: str = AUTO,
         epochs: int = 50,
         refit_epochs: int | None = None,
         batch_size: int | None = 128,
@@ -105,7 +106,8 @@ class TorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if len(classes) < 2:
             raise ValueError(f"TorchClassifier needs samples of at least 2 classes, got one class: {str(classes[0])!r}")
         weights = None if sample_weight is None else check_weights(sample_weight, len(X), "sample_weight")
-        learner = self.make_learner(classes).fit(X, codes, weights)
+        with long_call():
+            learner = self.make_learner(classes).fit(X, codes, weights)
         self.module_, self.classes_ = learner.trained, classes
         return self
 

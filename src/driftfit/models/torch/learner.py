@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from driftfit.errors import InputError
-from driftfit.models.networks import INPUT, split
+from driftfit.models.networks import AUTO, INPUT, last_hidden_layer, split
 from driftfit.models.torch.samples import Stored, as_rows, as_tensor, dtype_of, encode, formed, logits
 from driftfit.models.torch.training import Recipe, Trainer, seeded
 from driftfit.seeds import derive_seed
@@ -26,9 +26,10 @@ class TorchLearner:
 
     ``build``: from the shape of one sample and the number of classes to an untrained module. ``recipe`` and
     ``refit_recipe``: for training from scratch and for going on from a teacher. ``encoder_layer``: where `head` and
-    `encode` cut the module. ``owner``: the classifier this learner belongs to; its `estimator` is derived from it.
-    ``module``: the trained module; None before training. ``step``: how often the module was refitted; gives each
-    training its own random stream. ``new_head``: a head that stands in for the module's own behind the encoder.
+    `encode` cut the module (``"auto"``: in front of its last layer with weights). ``owner``: the classifier this
+    learner belongs to; its `estimator` is derived from it. ``module``: the trained module; None before training.
+    ``step``: how often the module was refitted; gives each training its own random stream. ``new_head``: a head that
+    stands in for the module's own behind the encoder.
     """
 
     build: Any
@@ -45,6 +46,11 @@ class TorchLearner:
 
     takes_weights = True
 
+    @cached_property
+    def layer(self) -> str:
+        """Where the trained module is cut."""
+        return last_hidden_layer(self._body) if self.encoder_layer == AUTO else self.encoder_layer
+
     @property
     def estimator(self) -> Any:
         """The fitted classifier; before training, the one this learner came from."""
@@ -57,7 +63,7 @@ class TorchLearner:
         """The trained module, encoder and head in one."""
         if self.new_head is None:
             return self._body
-        return joined(self._body, self.encoder_layer, self.new_head.trained)
+        return joined(self._body, self.layer, self.new_head.trained)
 
     def fit(self, samples: Any, labels: NDArray[Any], weights: NDArray[np.float64] | None = None) -> TorchLearner:
         with seeded(derive_seed(self.seed, "weights"), torch.device("cpu")):
@@ -92,7 +98,7 @@ class TorchLearner:
         """Features that the head works on, one row per sample, as a tensor on the learner's device."""
         if self._is_all_head():
             return as_tensor(samples, self.device, dtype_of(self._body))
-        front, _ = split(self._body, self.encoder_layer)
+        front, _ = split(self._body, self.layer)
         return encode(front, as_rows(samples, self.device, dtype_of(self._body)))
 
     def head(self) -> TorchLearner:
@@ -100,7 +106,7 @@ class TorchLearner:
             return self.new_head
         if self._is_all_head():
             return self
-        _, back = split_for_features(self._body, self.encoder_layer, self._sample_shape())
+        _, back = split_for_features(self._body, self.layer, self._sample_shape())
         return replace(self, module=back, encoder_layer=INPUT, owner=None, step=0)
 
     def with_head(self, head: TorchLearner) -> TorchLearner:
@@ -130,7 +136,7 @@ class TorchLearner:
 
     def _is_all_head(self) -> bool:
         """Whether nothing is in front of the head, not even a flattening of images."""
-        return self.encoder_layer == INPUT and len(self._sample_shape()) == 1
+        return self.layer == INPUT and len(self._sample_shape()) == 1
 
     def _sample_shape(self) -> tuple[int, ...]:
         shape = getattr(self._body, "sample_shape", None)

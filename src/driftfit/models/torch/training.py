@@ -15,6 +15,7 @@ from torch.nn.functional import cross_entropy, one_hot
 from driftfit.errors import InputError
 from driftfit.models.torch.samples import Samples, dtype_of
 from driftfit.models.torch.steps import OptimiserFactory, Steps
+from driftfit.progress import tell
 from driftfit.seeds import derive_seed
 
 # Held-out samples in one forward pass.
@@ -116,6 +117,7 @@ class Trainer:
             training, best = _held_out(self.recipe.early_stopping, given, order)
             n_epochs = self.recipe.epochs if epochs is None else epochs
             for epoch in range(1, n_epochs + 1):
+                tell(f"training a network, epoch {epoch} of {n_epochs}")
                 places = training[torch.randperm(len(training), generator=order)].to(samples.device)
                 self.module.train()
                 self._epoch(steps, given, places, self._mixtures(len(places), derive_seed(seed, "mixup", epoch)))
