@@ -6,6 +6,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 
 class InputError(ValueError):
     """What was handed in cannot be used; the message names the value and the remedy."""
@@ -28,3 +31,13 @@ def one_line(what: object, most: int = 200) -> str:
     text = f"{type(what).__name__}: {what}" if isinstance(what, BaseException) else str(what)
     words = " ".join(text[: 10 * most].split())[:most]
     return "".join(letter if letter.isprintable() else "?" for letter in words)
+
+
+def meant(word: str, words: Iterable[str]) -> str:
+    """The end of a message about an unknown word: the one that was probably meant, where there is one.
+
+    >>> meant("chek", ["adapt", "check"]), meant("x", ["adapt", "check"])
+    ("; did you mean 'check'?", '')
+    """
+    close = get_close_matches(word[:200], list(words)[:1000], 1, 0.7)
+    return f"; did you mean {close[0]!r}?" if close else ""

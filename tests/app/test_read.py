@@ -62,7 +62,7 @@ def test_what_cannot_be_opened_says_why(tmp_path):
     for names, reason in [
         ([], "no table given"),
         (["absent.csv"], "there is no file"),
-        (["a.csv", "c.parquet"], "all be CSV or all be Parquet"),
+        (["a.csv", "c.parquet"], "all be of one kind"),
         (["a.csv", "b.csv"], "differ in column 'y'"),
         (["twice.csv"], "several columns named 'x'"),
         (["long.csv"], "more values than the header"),
@@ -74,3 +74,19 @@ def test_what_cannot_be_opened_says_why(tmp_path):
             open_table([tmp_path / name for name in names])
     with pytest.raises(InputError, match="must be a data frame"):
         table_of([1, 2])
+
+
+def test_arrays_of_an_npz_file_are_columns_and_vectors(tmp_path):
+    np.savez(tmp_path / "a.npz", when=np.arange(3), vector=np.arange(6.0).reshape(3, 2), kind=["a", "b", ""])
+    table = open_table([tmp_path / "a.npz"])
+    assert table.names == ["when", "vector", "kind"]
+    assert [own.tolist() for own in table.columns(["vector"])["vector"]] == [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
+
+
+def test_npz_files_of_objects_and_of_two_lengths_are_refused(tmp_path):
+    np.savez(tmp_path / "o.npz", x=np.array([None, "a"], dtype=object))
+    with pytest.raises(InputError, match="file of plain arrays"):
+        open_table([tmp_path / "o.npz"])
+    np.savez(tmp_path / "b.npz", x=np.arange(3), y=np.arange(4))
+    with pytest.raises(InputError, match="one entry or one vector for each row"):
+        open_table([tmp_path / "b.npz"])

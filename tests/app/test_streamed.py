@@ -175,7 +175,7 @@ def test_patterns_and_folders(folder, tmp_path):
         open_table([folder / "nothing-*.parquet"])
     pd.DataFrame({"a": [1]}).to_csv(tmp_path / "a.csv")
     pd.DataFrame({"a": [1]}).to_parquet(tmp_path / "b.parquet")
-    with pytest.raises(InputError, match="all be CSV or all be Parquet"):
+    with pytest.raises(InputError, match="all be of one kind"):
         open_table([tmp_path])
 
 

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from driftfit import __version__
-from driftfit.cli import COMMANDS
+from driftfit.cli import COMMANDS, main
 
 
 def driftfit(*arguments, cwd=None):
@@ -163,3 +163,21 @@ def test_a_reader_that_leaves_early_is_no_error():
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
     assert done.stderr == ""
     assert done.stdout.startswith("usage")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "near"),
+    [
+        (["chek", "a.csv"], "'check'"),
+        (["check", "a.csv", "--labl", "y"], "'--label'"),
+        (["check", "{table}", "--label", "kind", "--order", "yeer"], "'year'"),
+        (["check", "{table}x", "--label", "kind", "--order", "year"], "'table.csv'"),
+        (["check", "{table}", "--label", "kind", "--order", "year", "--model", "forst"], "'forest'"),
+        (["check", "{table}", "--label", "kind", "--order", "year", "--metric", "roc_au"], "'roc_auc'"),
+    ],
+)
+def test_what_was_probably_meant_is_named(arguments, near, tmp_path, capsys):
+    (tmp_path / "table.csv").write_text("year,kind,x\n1,a,1\n2,b,2\n")
+    with pytest.raises(SystemExit):
+        main([word.replace("{table}", str(tmp_path / "table.csv")) for word in arguments])
+    assert f"did you mean {near}?" in " ".join(capsys.readouterr().err.split())

@@ -52,3 +52,18 @@ def test_an_empty_store_and_none(tmp_path, capsys):
     with pytest.raises(InputError, match=r"there is no store '.*none\.sqlite'"):
         run_command(["runs", str(tmp_path / "none.sqlite")])
     assert not (tmp_path / "none.sqlite").exists()
+
+
+def test_beside_run_folders_their_answers_are_listed(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert run_command(["runs"]) == 0
+    assert "nothing has run here" in capsys.readouterr().out
+    (tmp_path / "mine").mkdir()
+    summary = {"created": "2026-01-02T03:04:05", "answer": {"sentences": ["A moved.", "The old model stays."]}}
+    (tmp_path / "mine" / "result.json").write_text(json.dumps(summary))
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "result.json").write_text("{}")
+    assert run_command(["runs"]) == 0
+    assert capsys.readouterr().out == "mine/  2026-01-02 03:04  The old model stays.\n"
+    assert run_command(["runs", "--json"]) == 0
+    assert [one["folder"] for one in json.loads(capsys.readouterr().out)["folders"]] == ["mine"]

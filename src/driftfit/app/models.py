@@ -14,7 +14,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from driftfit.domains import LabelledDomain
-from driftfit.errors import InputError
+from driftfit.errors import InputError, meant
 from driftfit.methods import GOAT, Method, named
 from driftfit.methods.held_out import held_out
 from driftfit.models import as_learner
@@ -53,7 +53,7 @@ def model_from_word(word: str) -> Any:
         return SGDClassifier(loss="log_loss", average=True)
     path, separator, name = word.rpartition(":")
     if not separator or not path.endswith(".py"):
-        raise InputError(f"there is no model {word!r}; choose {', '.join(_WORDS)} or PATH.py:NAME")
+        raise InputError(f"there is no model {word!r}; choose {', '.join(_WORDS)} or PATH.py:NAME{meant(word, _WORDS)}")
     return _from_file(Path(path), name)
 
 

@@ -20,7 +20,7 @@ from driftfit.app.streamed_windows import can_stream, stream_windows
 from driftfit.app.windows import Window, cut_windows, in_given_order
 from driftfit.domains import Domain, DomainSequence, some_rows
 from driftfit.domains.windows import Windows
-from driftfit.errors import InputError
+from driftfit.errors import InputError, meant
 from driftfit.methods import Transport
 from driftfit.seeds import derive_seed
 
@@ -113,7 +113,9 @@ def _features(table: Table, settings: Settings) -> list[str]:
     for column in (settings.label, *ordering):
         if column not in table.names:
             shown = ", ".join(table.names[:10]) + (", ..." if len(table.names) > 10 else "")
-            raise InputError(f"the table has no column {column!r}; it has {shown or 'none'}")
+            raise InputError(
+                f"the table has no column {column!r}; it has {shown or 'none'}{meant(column, table.names)}"
+            )
     if table.n_rows == 0:
         raise InputError("the table has no rows")
     hidden = _known(table, settings.drop, "drop") + _known(table, settings.id, "id")

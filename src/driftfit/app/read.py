@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from driftfit.checks import without_mask
 from driftfit.domains import Domain, DomainSequence
-from driftfit.errors import InputError
+from driftfit.errors import InputError, meant
 
 BATCH_ROWS = 65_536
 _PARQUET = (".parquet", ".pq")
@@ -141,11 +141,17 @@ def open_table(paths: Sequence[Path], texts: Collection[str] = ()) -> Table:
         return open_images(paths[0])
     kinds = {_kind(path) for path in paths}
     if len(kinds) > 1:
-        raise InputError("several files must all be CSV or all be Parquet; convert one kind to the other")
+        raise InputError("several files must all be of one kind, CSV or Parquet; convert one kind to the other")
     if kinds == {"parquet"}:
         from driftfit.app.parquet_files import open_parquet
 
         return open_parquet(tuple(paths))
+    if kinds == {"npz"}:
+        from driftfit.app.npz_files import open_npz
+
+        if len(paths) > 1:
+            raise InputError("several .npz files cannot be read as one table; join their arrays first")
+        return open_npz(paths[0])
     from driftfit.app.csv_files import open_csv
 
     return open_csv(tuple(paths), texts)
@@ -196,7 +202,8 @@ def _found(path: Path) -> list[Path]:
             raise InputError(f"no file fits the pattern {str(path)!r}")
         return [found for name in fitting for found in _found(Path(name))]
     if not path.exists():
-        raise InputError(f"there is no file {str(path)!r}")
+        beside = [own.name for own in path.parent.iterdir()] if path.parent.is_dir() else []
+        raise InputError(f"there is no file {str(path)!r}{meant(path.name, beside)}")
     if not path.is_dir() and not path.is_file():
         # Whoever opens a pipe waits for a writer who may never come.
         raise InputError(f"{str(path)!r} is a pipe or a device; write the table to a file first")
@@ -217,7 +224,9 @@ def _kind(path: Path) -> str:
         return "parquet"
     if name.endswith(_CSV):
         return "csv"
-    raise InputError(f"{str(path)!r} is neither .csv nor .parquet; rename or convert it")
+    if name.endswith(".npz"):
+        return "npz"
+    raise InputError(f"{str(path)!r} is neither .csv nor .parquet nor .npz; rename or convert it")
 
 
 def check_names(names: list[str], who: str) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
+from collections.abc import Sequence
 from typing import NoReturn
 
 from driftfit import __version__
@@ -24,7 +26,7 @@ from driftfit.cli import (
     update,
 )
 from driftfit.cli.text import printable
-from driftfit.errors import InputError, SolverError
+from driftfit.errors import InputError, SolverError, meant, one_line
 
 __all__ = ["COMMANDS", "main", "run_command"]
 
@@ -75,8 +77,12 @@ def run_command(arguments: list[str]) -> int:
         return 2
     parser = commands.get(arguments[0])
     if parser is None:
+        if not arguments[0].startswith("-"):
+            near = meant(arguments[0], COMMANDS) or f"; there are {', '.join(COMMANDS)}"
+            top.error(f"there is no command {one_line(arguments[0], 40)!r}{near}")
         top.parse_args(arguments)
         return 0
+    parser.given = arguments[1:]
     # Options may stand between the names of tables.
     chosen = parser.parse_intermixed_args(arguments[1:])
     chosen.arguments = arguments
@@ -104,7 +110,19 @@ class _WrongUsage(SystemExit):
     """How a command leaves that was used wrongly."""
 
 
-def _parsers(asked: str) -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
+class _Parser(argparse.ArgumentParser):
+    """Says which option was probably meant, where one is written that it has not."""
+
+    given: Sequence[str] = ()
+
+    def error(self, message: str) -> NoReturn:
+        own = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", self.format_help()))
+        strange = [word.partition("=")[0] for word in self.given if word.startswith("--")]
+        hints = [f"{word}{near}" for word in strange if word not in own and (near := meant(word, sorted(own)))]
+        super().error("; ".join([message, *(f"there is no {hint}" for hint in hints)]))
+
+
+def _parsers(asked: str) -> tuple[argparse.ArgumentParser, dict[str, _Parser]]:
     """For all commands, and for each; only the one that is asked for gets its options."""
     top = argparse.ArgumentParser(
         prog="driftfit",
@@ -114,7 +132,7 @@ def _parsers(asked: str) -> tuple[argparse.ArgumentParser, dict[str, argparse.Ar
         allow_abbrev=False,
     )
     top.add_argument("--version", action="version", version=f"driftfit {__version__}")
-    group = top.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    group = top.add_subparsers(title="commands", metavar="COMMAND", required=True, parser_class=_Parser)
     commands = {}
     for name, module in COMMANDS.items():
         title, _, rest = module.HELP.partition("\n\n")

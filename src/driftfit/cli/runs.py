@@ -8,7 +8,7 @@ import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from driftfit.cli.parsing import Fail
 from driftfit.cli.text import printable, text_table
@@ -18,18 +18,19 @@ if TYPE_CHECKING:
     from driftfit.lab.launch import FailedCell, RunState
     from driftfit.lab.store import Store
 
-HELP = """List runs of paper and sweep: their state, the time left, and what failed.
+HELP = """List the run folders here, and runs of paper and sweep: their state, the time left, and what failed.
 
-These commands keep finished cells in a file, the store. It is only read here, also while a run is writing it."""
+paper and sweep keep finished cells in a file, the store. It is only read here, also while a run is writing it."""
 
 _SECONDS = 1.0
+_MOST_FOLDERS = 100
 _STORE = "runs/paper.sqlite"
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """The options."""
     parser.add_argument(
-        "store", nargs="?", default=_STORE, type=Path, metavar="STORE", help=f"the --store of a run [{_STORE}]"
+        "store", nargs="?", type=Path, metavar="STORE", help=f"the --store of a run [{_STORE}, and folders of adapt]"
     )
     parser.add_argument("--watch", action="store_true", help="refresh every second until nothing is running")
     parser.add_argument("--traceback", action="store_true", help="show where each failed cell broke")
@@ -41,18 +42,47 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
     from driftfit.lab.launch import failed_cells, run_states
     from driftfit.lab.store import Store
 
-    if not chosen.store.is_file():
+    if chosen.store is not None and not chosen.store.is_file():
         raise InputError(f"there is no store {str(chosen.store)!r}; name the --store of a run")
-    store = Store(chosen.store)
+    folders = _folders() if chosen.store is None else []
+    path = Path(_STORE) if chosen.store is None else chosen.store
+    if not path.is_file():
+        print(
+            json.dumps({"folders": folders, "runs": [], "failed": []}, indent=2) if chosen.as_json else _here(folders)
+        )
+        return 0
+    store = Store(path)
     if chosen.watch:
         _watch(store)
     states, failed = run_states(store), failed_cells(store)
     if chosen.as_json:
-        shown: Any = {"runs": [asdict(own) for own in states], "failed": [asdict(own) for own in failed]}
+        shown = {"folders": folders, "runs": [asdict(own) for own in states], "failed": [asdict(own) for own in failed]}
         print(json.dumps(shown, indent=2))
     elif not chosen.watch or not sys.stdout.isatty():
-        print(_text(states, failed, tracebacks=chosen.traceback))
+        print("\n\n".join([*([_here(folders)] if folders else []), _text(states, failed, tracebacks=chosen.traceback)]))
     return 0
+
+
+def _folders() -> list[dict[str, str]]:
+    """The run folders of adapt in this folder: name, time, and what was done."""
+    found = []
+    for path in sorted(Path().glob("*/result.json"))[:_MOST_FOLDERS]:
+        try:
+            summary = json.loads(path.read_text(encoding="utf-8"))
+            done = summary["answer"]["sentences"][1]
+            found.append({"folder": path.parent.name, "made": str(summary["created"])[:16], "answer": str(done)})
+        except (OSError, ValueError, LookupError, TypeError):
+            continue  # somebody else's file of that name
+    return found
+
+
+def _here(folders: list[dict[str, str]]) -> str:
+    """The run folders, or what would make one."""
+    if not folders:
+        return "nothing has run here: driftfit adapt -o RUN/ writes a folder, driftfit paper and sweep a store"
+    return "\n".join(
+        printable(f"{own['folder']}/  {own['made'].replace('T', ' ')}  {own['answer']}") for own in folders
+    )
 
 
 def _watch(store: Store) -> None:

@@ -21,7 +21,7 @@ from driftfit.datasets.mnist import color_mnist, rotated_mnist
 from driftfit.datasets.portraits import FILES as PORTRAITS_FILES
 from driftfit.datasets.portraits import portraits
 from driftfit.domains import DomainSequence
-from driftfit.errors import InputError
+from driftfit.errors import InputError, meant
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def dataset(name: str) -> Dataset:
     'Portraits'
     """
     if name not in DATASETS:
-        raise InputError(f"there is no data set {name!r}; choose one of {', '.join(DATASETS)}")
+        raise InputError(f"there is no data set {name!r}; choose one of {', '.join(DATASETS)}{meant(name, DATASETS)}")
     return DATASETS[name]
 
 

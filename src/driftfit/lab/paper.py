@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from driftfit import __version__
-from driftfit.errors import InputError, SolverError
+from driftfit.errors import InputError, SolverError, meant
 from driftfit.extras import has, need
 from driftfit.lab.cells import Cell, Options, Table
 from driftfit.lab.launch import OnCell, Progress, Record, attended, launch
@@ -200,7 +200,8 @@ def run_tables(
         need("torch", "paper", "running the paper's tables")
     unknown = [name for name in tables if name not in (*EXHIBITS, "all")]
     if unknown:
-        raise InputError(f"there is no table {unknown[0]!r}; choose among {', '.join(EXHIBITS)} and all")
+        near = meant(unknown[0], EXHIBITS)
+        raise InputError(f"there is no table {unknown[0]!r}; choose among {', '.join(EXHIBITS)} and all{near}")
     names = list(dict.fromkeys(part for name in tables for part in (BENCHMARKS if name == "all" else (name,))))
     options, launch = options or Options(), launch or Launch()
     wanted = [make_table(name, options) for name in names if name != "vae"]

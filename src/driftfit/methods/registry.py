@@ -6,7 +6,7 @@ from dataclasses import dataclass, is_dataclass, replace
 from importlib import import_module
 from typing import Any
 
-from driftfit.errors import InputError
+from driftfit.errors import InputError, meant
 from driftfit.methods import __path__ as places
 from driftfit.methods.method import Assumption, Method
 from driftfit.methods.plans import Transport
@@ -70,7 +70,7 @@ def named(word: str) -> Method:
     """
     known = offered()
     if word not in known:
-        raise InputError(f"there is no method {word!r}; choose {', '.join(known)}")
+        raise InputError(f"there is no method {word!r}; choose {', '.join(known)}{meant(word, known)}")
     return known[word].method
 
 

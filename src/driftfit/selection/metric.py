@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.metrics import get_scorer
+from sklearn.metrics import get_scorer, get_scorer_names
 
-from driftfit.errors import InputError
+from driftfit.errors import InputError, meant
 
 # Below this share of the rows a class is rare: a model that never names it is right on nearly all of them.
 RARE = 0.1
@@ -79,6 +79,7 @@ class Metric:
             raise InputError(
                 f"there is no metric {self.name!r}; take the name of a classification scorer of scikit-learn, such as "
                 "accuracy, balanced_accuracy, f1_macro, roc_auc, average_precision or neg_log_loss, or cost:FILE"
+                + meant(str(self.name), get_scorer_names())
             ) from None
 
     @classmethod
