@@ -25,7 +25,7 @@ from driftfit.methods.source_weights import importance_weights
 from driftfit.models import Learner, as_learner
 from driftfit.models.scikit import ScikitLearner
 from driftfit.seeds import derive_seed
-from driftfit.selection import AccuracyEstimate, Decision, Ladder, OwnAnswers, PathView, assess, climb
+from driftfit.selection import AccuracyEstimate, Advice, Decision, Ladder, OwnAnswers, PathView, Verdict, assess, climb
 from driftfit.selection.accuracy import spread
 from driftfit.selection.diagnosis import Diagnosis, diagnose_drift
 from driftfit.selection.exchange import Moved, moved
@@ -33,6 +33,16 @@ from driftfit.selection.gains import UNDECLARED, accuracy_before
 from driftfit.selection.overlap import overlapping
 from driftfit.selection.weighted import effective_size, mean
 
+# Stands in where nobody asked whether the windows can be followed.
+_UNSEEN = Decision(
+    Verdict(Advice.DO_NOT_ADAPT, ("not looked at",), None, (), (), (), (), float("nan")),
+    AccuracyEstimate(0.0, 0.0, 1.0, "none").refused("not looked at"),
+    None,
+    (),
+    None,
+    "source",
+    ("not looked at",),
+)
 # Called with the name of a stage, how much of it is done and how much there is.
 Progress = Callable[[str, int, int], None]
 
@@ -99,7 +109,7 @@ def check_frame(frame: Any, settings: Settings, progress: Progress | None = None
     return check_table(table_of(frame), settings, progress)
 
 
-def check_table(table: Table, settings: Settings, progress: Progress | None = None) -> Checked:
+def check_table(table: Table, settings: Settings, progress: Progress | None = None, *, steps: bool = True) -> Checked:
     """Read, cut and preprocess a table, train the source model, and say whether the drift can be followed.
 
     Parameters
@@ -108,6 +118,9 @@ def check_table(table: Table, settings: Settings, progress: Progress | None = No
     settings : Settings
     progress : callable, optional
         Called with stage, done and total.
+    steps : bool
+        False where the answer alone is asked for: whether the windows can be followed is then looked at only if the
+        answer may rest on it, which it does not where past windows decide.
     """
     report = progress or (lambda stage, done, total: None)
     with recorded() as messages:
@@ -118,11 +131,13 @@ def check_table(table: Table, settings: Settings, progress: Progress | None = No
         settings.given_proportions(np.unique(prepared.training.source.labels).tolist())
         source, told = _source_model(table, prepared, settings)
         view = settings.gate.view(prepared.sample, source)
-        decision = assess(view, source, gate=settings.gate)
         found = None if of_one_kind(table, source) else moved(prepared.sample, settings.seed, each_column=True)
-        ladder = _ladder(prepared, source, settings, view, found)
+        steps = steps or found is None or prepared.history is None or settings.in_use is not None
+        steps = steps or settings.method is not None or settings.n_generated is not None
+        decision = assess(view, source, gate=settings.gate) if steps else _UNSEEN
+        ladder = _ladder(prepared, source, settings, view, found) if steps or found is None else Ladder((), found)
         diagnosis = _diagnosis(prepared, source, settings, found, ladder)
-        if ladder is not None:
+        if ladder is not None and steps:
             # One number for one thing: the estimate names what it assumes, and rests on what was declared.
             decision = replace(decision, before=accuracy_before(ladder, source, prepared.sample, settings.seed))
         report("check", 1, 1)

@@ -27,10 +27,15 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
     need_tables("check")
     settings = settings_of(chosen, fail)
     from driftfit.app import check_summary, check_table, open_table
+    from driftfit.app.answer import answer_ahead
 
+    everything = chosen.as_json or chosen.verbose or chosen.fail_on == "untrusted"
     with stages() as progress:
-        checked = check_table(open_table(chosen.tables), settings, progress)
+        checked = check_table(open_table(chosen.tables), settings, progress, steps=everything)
     show_warnings(checked.warnings)
+    if not everything:
+        print(answer_text(answer_ahead(checked).to_dict()))
+        return 0
     summary = check_summary(checked)
     if chosen.as_json:
         print(json.dumps(summary, indent=2, ensure_ascii=False))

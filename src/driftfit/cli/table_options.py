@@ -261,7 +261,6 @@ def settings_of(chosen: argparse.Namespace, fail: Fail) -> Settings:
     method = chosen.method if chosen.generated is None else "goat"
     from driftfit.app import History, Keep, Limits, Settings
     from driftfit.app.models import BestModel, encoder_from_word, method_from_word, model_from_word
-    from driftfit.app.skops_files import check_storable
     from driftfit.selection import Metric
 
     settings = Settings(
@@ -290,7 +289,10 @@ def settings_of(chosen: argparse.Namespace, fail: Fail) -> Settings:
         sets=chosen.sets,
         metric=None if chosen.metric is None else Metric.from_word(chosen.metric),
     )
-    if chosen.model != "auto":
+    if ":" in chosen.model:
+        # Our own models can be stored; to ask about them would take longer than to train them.
+        from driftfit.app.skops_files import check_storable
+
         check_storable(settings.model)
     return settings
 
