@@ -71,6 +71,9 @@ class ByCalendar:
             )
         return pd.DatetimeIndex(order).to_period(_PERIODS[self.period])
 
+    def __str__(self) -> str:
+        return f"one for each {self.period}"
+
     def cut(self, order: NDArray[Any]) -> list[tuple[str, NDArray[np.int64]]]:
         codes, distinct = pd.factorize(self.periods(order), sort=True)
         return [(str(period), np.flatnonzero(codes == number)) for number, period in enumerate(distinct)]

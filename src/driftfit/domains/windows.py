@@ -33,6 +33,9 @@ class Windows(Protocol):
 class ByValue:
     """One window for each distinct value of the order column."""
 
+    def __str__(self) -> str:
+        return "one for each value"
+
     def cut(self, order: NDArray[Any]) -> Cut:
         return sorted_domains(order, len(order))
 
@@ -45,6 +48,9 @@ class ByQuantile:
 
     def __post_init__(self) -> None:
         _check_at_least(self.n, 2, "n")
+
+    def __str__(self) -> str:
+        return f"{self.n} with equally many rows"
 
     def cut(self, order: NDArray[Any]) -> Cut:
         ranked = np.sort(order, kind="stable")
@@ -62,6 +68,9 @@ class ByCount:
     def __post_init__(self) -> None:
         _check_at_least(self.size, 2, "size")
 
+    def __str__(self) -> str:
+        return f"{self.size} rows each"
+
     def cut(self, order: NDArray[Any]) -> Cut:
         places = np.argsort(order, kind="stable")
         n_windows = len(order) // self.size
@@ -76,6 +85,9 @@ class ByEdges:
     """Windows that begin at the given values of the order column; the first begins at the lowest row."""
 
     edges: Sequence[Any]
+
+    def __str__(self) -> str:
+        return f"beginning at {', '.join(map(str, self.edges))}"
 
     def cut(self, order: NDArray[Any]) -> Cut:
         return _cut_at(order, list(self.edges))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 
@@ -31,7 +32,7 @@ def model_card(summary: dict[str, Any]) -> str:
         "",
         "## Configuration",
         "",
-        *(f"- {key}: {_code(str(value))}" for key, value in config.items()),
+        *(f"- {key}: {_code(_words(value))}" for key, value in config.items()),
         f"- seed: {summary['seed']}",
         "",
         "## Use",
@@ -46,6 +47,15 @@ def model_card(summary: dict[str, Any]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _words(value: Any) -> str:
+    """A value of the configuration without Python's marks."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name}={own}" for name, own in value.items()) or "none"
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    return "none" if value is None else str(value)
+
+
 def _compared(table: dict[str, Any]) -> list[str]:
     """The table of what was compared, where something was."""
     if not table["rows"]:
@@ -57,9 +67,10 @@ def _compared(table: dict[str, Any]) -> list[str]:
 def _text(text: str) -> str:
     """Names and values of the user's on one line, without HTML or Markdown of their own."""
     plain = " ".join(text.split())
-    for sign, name in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;"), ("`", "&#96;"), ("|", "&#124;"), ("[", "&#91;")):
+    for sign, name in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
         plain = plain.replace(sign, name)
-    return plain
+    # A backslash reads better than the number of a sign.
+    return re.sub(r"([\\`|\[])", r"\\\1", plain)
 
 
 def _code(text: str) -> str:
