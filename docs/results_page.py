@@ -1,7 +1,8 @@
-"""The page of results: one picture, one table for a minute, then each table with its controls and its note."""
+"""The page of results, one picture and two tables, and a page for each table with its controls and its note."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -74,34 +75,60 @@ def write(root: Path, check: bool) -> list[Path]:
     """Write the page and its picture anew where they have changed; returns what did."""
     page, picture = root / "docs" / "results.md", root / "docs" / PICTURE
     records = read_records(root / "results")
-    text = results_page(records, root / "results")
+    texts = {page: results_page(records, root / "results")}
+    texts |= {page.parent / path: text for path, text in table_pages(records, root / "results").items()}
     comparisons = [one for one in compared(records) if one.record.preset == "reference"]
-    changed = [page] if page.read_text(encoding="utf-8") != text else []
+    changed = [own for own, text in texts.items() if not own.is_file() or own.read_text(encoding="utf-8") != text]
+    if not check:
+        for own in changed:
+            own.parent.mkdir(exist_ok=True)
+            own.write_text(texts[own], encoding="utf-8")
     if digest_of(comparisons).encode() not in picture.read_bytes():
         changed.append(picture)
-    if not check and page in changed:
-        page.write_text(text, encoding="utf-8")
     if not check and picture in changed:
         draw_overview(comparisons, [title_of(one.record) for one in comparisons], picture)
     return changed
 
 
 def results_page(records: Sequence[TableRecord], folder: Path) -> str:
-    """The page, in Markdown; remarks on its tables are in ``folder/notes/NAME.md``."""
-    shown = [record for record in records if record.table.name != "frontier"]
+    """The first page, in Markdown; remarks on its tables are in ``folder/notes/NAME.md``."""
+    shown = _shown(records)
     comparisons = [one for one in compared(shown) if one.record.preset == "reference"]
     parts = [_HEAD, f"![Published accuracy and ours, every cell]({PICTURE})\n", _by_table(comparisons)]
     parts += [_note(folder, "overview"), _summary(shown), _READING]
-    parts += [_section(record, folder) for record in shown]
+    first = {record.table.name: record for record in reversed(shown)}
+    names = list(dict.fromkeys(record.table.name for record in shown))
+    lines = "\n".join(f"- [{_title(first[name], preset=False)}](results/{name}.md)" for name in names)
+    listing = "\n".join(f"results/{name}" for name in names)
+    parts.append(f"## Every table\n\n{lines}\n\n```{{toctree}}\n:hidden:\n\n{listing}\n```\n")
     return "\n".join(part for part in parts if part)
+
+
+def table_pages(records: Sequence[TableRecord], folder: Path) -> dict[str, str]:
+    """A page for each table, by its path beside the first page; both presets are on one."""
+    pages: dict[str, str] = {}
+    for record in _shown(records):
+        path = f"results/{record.table.name}.md"
+        head = f"# {_title(record, preset=False)}\n\n[All tables](results.md), and how to read them.\n"
+        # Notes name files as from the first page.
+        text = "\n".join([*([] if path in pages else [head]), _section(record, folder)])
+        pages[path] = pages.get(path, "") + re.sub(r"\]\((?!https?:|#)", "](../", text) + "\n"
+    return {path: text.rstrip("\n") + "\n" for path, text in pages.items()}
+
+
+def _shown(records: Sequence[TableRecord]) -> list[TableRecord]:
+    return [record for record in records if record.table.name != "frontier"]
 
 
 def title_of(record: TableRecord) -> str:
     """What a reader calls the table."""
+    return _title(record, preset=record.preset != "reference")
+
+
+def _title(record: TableRecord, *, preset: bool) -> str:
     name = record.table.name
     number = f", table {published_number(name)}" if any(entry.place.published for entry in record.entries) else ""
-    preset = "" if record.preset == "reference" else f", preset `{record.preset}`"
-    return f"{_TITLES.get(name, name)}{number}{preset}"
+    return f"{_TITLES.get(name, name)}{number}{f', preset `{record.preset}`' if preset else ''}"
 
 
 def _by_table(comparisons: Sequence[Comparison]) -> str:
@@ -212,7 +239,7 @@ def _in_brackets(table: str, method: str, benchmark: str) -> str:
 
 
 def _section(record: TableRecord, folder: Path) -> str:
-    parts = [f"## {title_of(record)}\n", _origin(record), as_markdown(record.table, record.entries)]
+    parts = [f"## Preset `{record.preset}`\n", _origin(record), as_markdown(record.table, record.entries)]
     if record.preset != "reference" and record.table.name in BENCHMARKS:
         parts.append(_on_rows(record))
     if record.table.note:

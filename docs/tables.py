@@ -2,7 +2,7 @@
 
 A page says where a table stands with a comment before it, ``<!-- table: NAME -->``, and one after it, ``<!-- end -->``.
 Below there is a function of that name (``_`` for ``-``) that yields its rows, each a dict of column and text.
-`results.md` is made whole, by `results_page.py`.
+`results.md` and the pages in `results` are made whole, by `results_page.py`.
 """
 
 from __future__ import annotations
@@ -501,7 +501,7 @@ def methods() -> Rows:
 
 def pages() -> list[Path]:
     """README and the pages that are written by hand."""
-    docs, made = ROOT / "docs", {"api", "auto_examples", "_build", "results.md"}
+    docs, made = ROOT / "docs", {"api", "auto_examples", "_build", "results.md", "results"}
     found = (path for path in docs.rglob("*.md") if not made & set(path.relative_to(docs).parts))
     return [ROOT / "README.md", *sorted(found)]
 
