@@ -76,7 +76,7 @@ notes:
 	@awk '/^## /{shown = ($$2 == "'$$(sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml)'")} shown' CHANGELOG.md
 
 clean:
-	rm -rf $(VENV) $(VENV)-core $(VENV)-dist $(VENV)-oldest $(VENV)-newest docs/api docs/auto_examples docs/sg_execution_times.rst build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-core $(VENV)-dist $(VENV)-oldest $(VENV)-newest docs/api docs/auto_examples docs/made docs/sg_execution_times.rst build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 # One rule makes the environment; everything is pinned by constraints.txt.
 $(VENV)/bin/python:

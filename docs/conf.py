@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import sys
 from importlib import import_module
@@ -50,6 +51,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"driftfit {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = [("fold.js", {"defer": "defer"})]
 html_favicon = "_static/favicon.svg"
 html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
@@ -104,6 +106,7 @@ def write_api(folder: Path) -> None:
     """One page for each package, with every name in its `__all__`; written anew when something changed."""
     folder.mkdir(exist_ok=True)
     seen: list[object] = []
+    parts = []
     for package in PACKAGES:
         module = import_module(package)
         found = {name: getattr(module, name) for name in module.__all__}
@@ -117,12 +120,23 @@ def write_api(folder: Path) -> None:
             f"# {package}\n\n{first}\n\n```{{eval-rst}}\n.. currentmodule:: {package}\n\n"
             f".. autosummary::\n   :toctree: generated\n   :nosignatures:\n\n{rows}\n```\n",
         )
+        parts.append(_listed(package, first, {name: found[name] for name in new}))
     listing = "\n".join(PACKAGES)
     _write(
         folder / "index.md",
         f"# API\n\nEvery public name, by package, {len(seen)} in all. Examples on these pages run in the tests.\n\n"
-        f"```{{toctree}}\n:maxdepth: 1\n\n{listing}\n```\n",
+        + "\n".join(parts)
+        + f"\n```{{toctree}}\n:hidden:\n:maxdepth: 1\n\n{listing}\n```\n",
     )
+
+
+def _listed(package: str, about: str, names: dict[str, object]) -> str:
+    """A package on the first page: what it is, and a sentence for each name."""
+    lines = [f"## {package.removeprefix('driftfit.')}", "", f"{about} ([all of it]({package}.md))", ""]
+    for name, value in names.items():
+        sentence = re.split(r"(?<=[.:])\s|\n\s*\n", inspect.getdoc(value) or "")[0].replace("\n", " ").rstrip(":")
+        lines.append(f"- [`{name}`](generated/{package}.{name}): {sentence}")
+    return "\n".join([*lines, ""])
 
 
 def _write(page: Path, text: str) -> None:
@@ -131,4 +145,30 @@ def _write(page: Path, text: str) -> None:
         page.write_text(text, encoding="utf-8")
 
 
+def draw_tables(record: Path, target: Path) -> None:
+    """The picture of the first page: the gain of the answer on each table, from the record."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+    runs = pd.DataFrame(json.loads(record.read_text(encoding="utf-8"))["runs"])
+    runs = runs[runs["late"] == 0]
+    gains = 100 * (runs["answer"] - runs["ways"].map(lambda ways: ways["all labels"]))
+    gains = gains.groupby(runs["table"]).mean().sort_values()
+    figure = Figure(figsize=(6.4, 5.4), layout="constrained")
+    axes = figure.subplots()
+    colours = ["#c0392b" if value < 0 else "#2471a3" for value in gains]
+    axes.barh([name.replace("_", " ") for name in gains.index], gains, color=colours, height=0.7)
+    axes.axvline(0.0, color="#444444", linewidth=0.8)
+    axes.set_xlabel("points of accuracy over a model of all labels")
+    axes.tick_params(axis="y", labelsize=7, length=0)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.margins(y=0.01)
+    target.parent.mkdir(exist_ok=True)
+    figure.savefig(target, dpi=150)
+
+
 write_api(HERE / "api")
+draw_tables(REPOSITORY / "results" / "history.json", HERE / "made" / "tables.png")

@@ -1,6 +1,6 @@
 """
-A first adaptation
-==================
+How do I adapt a classifier to data that drift?
+===============================================
 
 How do I adapt a scikit-learn classifier to data that drift? Two moons turn by 90 degrees. Only the moons at 0 degrees
 have labels. GOAT, the method of the paper, adapts a classifier along unlabelled snapshots and along domains that it

@@ -1,6 +1,6 @@
 """
-What lies between two domains
-=============================
+What lies between two domains?
+==============================
 
 How are domains generated between two others? An optimal transport plan pairs the points of two sets at the least
 cost. Each point then moves along a straight line to its partner. The sets of points on the way are the generated

@@ -1,6 +1,6 @@
 """
-Plans and their certificates
-============================
+How do I know that a plan is optimal?
+=====================================
 
 How do I know that a transport plan is optimal? A plan says which points of two sets are paired. Its certificate says
 what is proven about it: the cost of the plan, and a lower bound on the cost of every plan. The bound does not trust

@@ -1,5 +1,5 @@
 """
-Pairs by distance or by structure
+Pair by distance or by structure?
 =================================
 
 What can be done if the optimal plan pairs the wrong classes? An optimal plan pairs points that are close. When images

@@ -1,6 +1,6 @@
 """
-When not to adapt
-=================
+When should I not adapt?
+========================
 
 Can adaptation make a model worse, and how can that be noticed without labels? Self-training learns from its own
 predictions, so a model can get worse. A gate examines the domains and both models without target labels, and keeps

@@ -1,6 +1,6 @@
 """
-When only the class proportions change
-======================================
+What if only class shares change?
+=================================
 
 A disease becomes rarer, but its symptoms stay the same. This is called label shift. The new class proportions can be
 estimated without labels, and the probabilities of the old model corrected accordingly.

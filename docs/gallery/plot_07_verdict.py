@@ -1,6 +1,6 @@
 """
-A verdict before adapting
-=========================
+Are the steps small enough?
+===========================
 
 Is the drift gradual enough for self-training? The check measures how far each class moves in each step, relative to
 its margin: half the distance to the nearest other class. It uses no labels but those of the source.

@@ -1,6 +1,6 @@
 """
-Choosing a method without labels
-================================
+Which method should I use?
+==========================
 
 Which adaptation method should I use? None is the best everywhere, but they can be compared without target labels: a
 good labelling of the target gives neighbouring points the same label. The source model is one of the candidates.

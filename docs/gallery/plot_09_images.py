@@ -1,6 +1,6 @@
 """
-Images that rotate
-==================
+Can a model follow images that turn?
+====================================
 
 Can a classifier follow images that change gradually? Digits rotate by 60 degrees in steps of 15. Only upright digits
 have labels. The curves compare a classifier that is adapted step by step with one that is not.

@@ -1,6 +1,6 @@
 """
-Your own PyTorch module
-=======================
+How do I adapt a PyTorch module?
+================================
 
 How do I adapt a PyTorch module? ``TorchClassifier`` makes it a classifier, which can then be adapted like any other. In
 each step of self-training the new model (student) starts from the weights of the previous one (teacher).

@@ -1,6 +1,6 @@
 """
-Many rows
-=========
+What if there are too many rows?
+================================
 
 What if there are too many rows for an exact transport plan? Its time grows faster than the number of rows. Two things
 help: a plan that is exact within small blocks, and a plan between a sample of the rows. For the first, the certificate

@@ -1,6 +1,6 @@
 """
-Saving a run and using its model later
-======================================
+How do I store a model and use it later?
+========================================
 
 How do I store an adapted model and use it later? A run on a table is written as one folder: the kept model, its
 predictions, every number and a model card. Another process loads the folder and predicts new rows. No pickle is

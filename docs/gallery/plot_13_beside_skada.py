@@ -1,6 +1,6 @@
 """
-Compared with skada
-===================
+How does skada compare?
+=======================
 
 How do I run driftfit and skada on the same data? skada is a library of domain adaptation methods for scikit-learn.
 Most of them use a source and a target, and no domains between. This script compares two of them with a classifier

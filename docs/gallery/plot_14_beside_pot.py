@@ -1,6 +1,6 @@
 """
-Compared with POT
-=================
+How does POT compare?
+=====================
 
 Do driftfit and POT find the same optimum, and how long do they take? POT is the widely used Python library for optimal
 transport. Both exact solvers find plans of the same cost. Times depend on the machine, the data and the sizes.

@@ -1,6 +1,6 @@
 """
-The theory on data
-==================
+How large can the error be?
+===========================
 
 How large can the error of an adapted model on the target be? A bound answers with a sum of terms that can be computed
 without target labels. It names its assumptions. A bound above one says nothing.

@@ -1,6 +1,6 @@
 """
-Accuracy without labels
-=======================
+How accurate is a model without labels?
+=======================================
 
 How accurate is a model today, if there are no labels of today? The estimate comes with a 95 % interval, and says when
 it should not be relied on. Here the true accuracy is known, so the two can be compared.

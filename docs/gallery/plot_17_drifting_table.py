@@ -1,6 +1,6 @@
 """
-A drifting table
-================
+What do I do with a table that drifts?
+======================================
 
 What do I do with a table that drifts? It has a column with the time of each row, and a label that is known for the
 oldest rows. The drift is measured and diagnosed, remedies (ways to repair it) are compared without new labels, and one

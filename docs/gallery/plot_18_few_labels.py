@@ -1,6 +1,6 @@
 """
-What a few labels say
-=====================
+How many rows must I label?
+===========================
 
 How many rows must be labelled to know the accuracy of a model? Labels are needed if no estimate without them is
 reliable. The script measures two models on more and more random rows, and draws the interval around each accuracy.

@@ -1,6 +1,6 @@
 """
-How many domains to generate
-============================
+How many domains should be generated?
+=====================================
 
 How many domains should GOAT generate? More domains make smaller steps, but each step also repeats the mistakes of the
 previous model. The number can be chosen without target labels: transport plans carry labels of the source to the

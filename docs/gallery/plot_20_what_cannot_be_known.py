@@ -1,6 +1,6 @@
 """
-What cannot be known without labels
-===================================
+What can nobody know without labels?
+====================================
 
 Are there shifts that no method can follow without labels? Three groups on a ring turn by 80 degrees. The points look
 the same after a turn back by 40 degrees, which is the smaller move. No method can tell the two apart without a label
