@@ -51,7 +51,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"driftfit {version}"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_js_files = [("fold.js", {"defer": "defer"})]
+html_js_files = ["fold.js"]
 html_favicon = "_static/favicon.svg"
 html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
@@ -134,7 +134,9 @@ def _listed(package: str, about: str, names: dict[str, object]) -> str:
     """A package on the first page: what it is, and a sentence for each name."""
     lines = [f"## {package.removeprefix('driftfit.')}", "", f"{about} ([all of it]({package}.md))", ""]
     for name, value in names.items():
-        sentence = re.split(r"(?<=[.:])\s|\n\s*\n", inspect.getdoc(value) or "")[0].replace("\n", " ").rstrip(":")
+        sentence = (
+            re.split(r"(?<!et al[.])(?<=[.:])\s|\n\s*\n", inspect.getdoc(value) or "")[0].replace("\n", " ").rstrip(":")
+        )
         lines.append(f"- [`{name}`](generated/{package}.{name}): {sentence}")
     return "\n".join([*lines, ""])
 

@@ -1,6 +1,9 @@
 // On a phone a long page is folded: a reader sees its headings, and opens what is wanted.
+// Nothing of it is shown before that, so that nothing moves under a reader's eyes.
+if (window.innerWidth < 600) document.documentElement.classList.add("to-fold");
 document.addEventListener("DOMContentLoaded", () => {
   const article = document.querySelector("article.bd-article");
+  document.documentElement.classList.remove("to-fold");
   if (!article || window.innerWidth >= 600 || article.scrollHeight < 2600) return;
   for (const section of article.querySelectorAll(":scope > section > section")) {
     const heading = section.querySelector(":scope > h2");

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from driftfit.datasets.toy import moving_gaussians
+from driftfit.datasets.toy import drifting_events, moving_gaussians
 
 
 def driftfit(*arguments, cwd):
@@ -39,6 +39,23 @@ def test_verdict_and_step_table(tables):
     assert "\ndiagnosis: " in result.stdout
     assert "\ncheck of self-training: adapt\n" in result.stdout
     assert "1990 -> 1991" in result.stdout
+
+
+def test_where_past_windows_decide_the_answer_needs_no_plan_and_no_compiler(tmp_path):
+    frame = pd.DataFrame(drifting_events(400))
+    frame.loc[frame["month"] > "2025-10", "churned"] = None
+    frame.to_csv(tmp_path / "events.csv", index=False)
+    command = ["check", "events.csv", "--label", "churned", "--order", "month"]
+    code = (
+        f"import sys; from driftfit.cli import run_command; run_command({command}); "
+        "print([name for name in ('numba', 'skops.io', 'torch') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    *answer, loaded = done.stdout.splitlines()
+    assert loaded == "[]"
+    whole = driftfit(*command, "--json", cwd=tmp_path)
+    assert json.loads(whole.stdout)["answer"]["sentences"] == answer
 
 
 @pytest.mark.slow
