@@ -271,7 +271,7 @@ def _origin(record: TableRecord) -> str:
     return f"{'; '.join(told)}. {links}.\n"
 
 
-_FILES: Mapping[str, str] = {"Numbers, held-out too": "md", "every run": "json"}
+_FILES: Mapping[str, str] = {"Every run, held-out too": "json"}
 
 
 def _note(folder: Path, name: str) -> str:
