@@ -1,6 +1,7 @@
 """Time, peak memory and rows per second of `driftfit adapt` and `driftfit predict` on a large made-up Parquet folder.
 
     python benchmarks/large_table.py [--rows 1000000] [--model logistic] [--json results/large_table.json]
+    python benchmarks/large_table.py --rows 60000 --windows 12 --labelled 0.9  # with a backtest over eleven windows
 
 Classes drift along the first column with time; every value is a float32, the last column is a word. The commands run
 as processes of their own on two cores; the peak is that of all processes of a command together. Beside
@@ -33,8 +34,8 @@ FILE_ROWS = 5_000_000
 CORES = 2
 
 
-def write_folder(folder: Path, n_rows: int, n_columns: int) -> None:
-    """Write the files a batch at a time; labels are known for the first fifth alone."""
+def write_folder(folder: Path, n_rows: int, n_columns: int, labelled: float) -> None:
+    """Write the files a batch at a time; labels are known for the first rows alone."""
     names = [f"x{number}" for number in range(n_columns - 1)]
     fields = [(name, pa.float32()) for name in names]
     schema = pa.schema([*fields, ("word", pa.string()), ("label", pa.int8()), ("time", pa.float64())])
@@ -51,7 +52,7 @@ def write_folder(folder: Path, n_rows: int, n_columns: int) -> None:
                 values = [rng.standard_normal(n, dtype=np.float32) for _ in names]
                 values[0] += (4 * label + 3 * when).astype(np.float32)
                 words = pa.DictionaryArray.from_arrays(rng.integers(0, 3, n).astype(np.int8), ["red", "green", "blue"])
-                columns = [*values, words.cast(pa.string()), pa.array(label, mask=when >= 0.2), when]
+                columns = [*values, words.cast(pa.string()), pa.array(label, mask=when >= labelled), when]
                 writer.write_table(pa.table(columns, schema=schema))
 
 
@@ -108,6 +109,7 @@ def measure(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     found: dict[str, Any] = {
         "rows": options.rows, "columns": options.columns, "gib_of_parquet": round(size / 2**30, 2), "cores": CORES,
         "model": options.model, "jobs": options.jobs, "machine": platform.processor() or platform.machine(),
+        "windows": options.windows, "labelled": options.labelled,
         "duckdb": duckdb.__version__, "load_average_before": round(os.getloadavg()[0], 1), "about": about([0]),
     }  # fmt: skip
     print(f"{options.rows:,} rows x {options.columns} columns, {found['gib_of_parquet']} GiB of Parquet, {CORES} cores")
@@ -117,6 +119,7 @@ def measure(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     found |= {"duckdb_rows_per_second": round(options.rows / reading), "duckdb_peak_gib": round(read_peak, 2)}
     command = ["-m", "driftfit.cli"]
     adapt = [*command, "adapt", "big", "--label", "label", "--order", "time", "--model", options.model]
+    adapt += ["--windows", str(options.windows)]
     spread = [] if options.jobs == 1 else ["--jobs", str(options.jobs)]
     seconds, text, peak = timed([*adapt, *spread, "-o", "RUN", "--json"], folder)
     result = json.loads(text)
@@ -136,19 +139,23 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--columns", type=int, default=20)
     parser.add_argument("--model", default="logistic")
+    parser.add_argument("--windows", type=int, default=5)
+    parser.add_argument(
+        "--labelled", type=float, default=0.2, help="share of the rows that have a label, the first ones"
+    )
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         started = time.perf_counter()
-        write_folder(folder / "big", options.rows, options.columns)
+        write_folder(folder / "big", options.rows, options.columns, options.labelled)
         print(f"made in {time.perf_counter() - started:.0f} s")
         found = measure(folder, options)
     print(json.dumps(found, indent=1))
     if options.json is not None:
         known = json.loads(options.json.read_text()) if options.json.exists() else []
-        others = [own for own in known if (own["rows"], own["model"]) != (found["rows"], found["model"])]
+        others = [own for own in known if any(own.get(key) != found[key] for key in ("rows", "model", "labelled"))]
         write_json(options.json, sorted([*others, found], key=lambda own: own["rows"]))
 
 

@@ -51,7 +51,7 @@ def test_the_commands_of_readme_run_one_after_the_other(tmp_path):
         done = subprocess.run(arguments, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{command}: {done.stderr}"
         if " backtest " in command:
-            assert "'own scale, recent labels' gained" in done.stdout
+            assert "'mixture, rows in order' gained" in done.stdout
     assert (tmp_path / "run" / "report.html").is_file()
 
 

@@ -13,6 +13,7 @@ from driftfit.app.predictor import Predictor
 from driftfit.errors import AdaptationWarning, InputError
 from driftfit.files import write_json
 from driftfit.methods import CovarianceAlignment, FromHistory, OwnRank, OwnScale, ProportionCorrection, RecentScale
+from driftfit.methods.mixture import Mixture
 
 REMEDIES = [
     OwnScale(),
@@ -22,6 +23,7 @@ REMEDIES = [
     OwnScale(then=ProportionCorrection()),
     RecentScale(8),
     FromHistory(with_time=True),
+    Mixture((FromHistory(), FromHistory(before=(4, 8))), (1.0, 1.0)),
 ]
 
 
@@ -80,8 +82,9 @@ def test_a_map_with_broken_arrays_is_refused(frame, tmp_path):
         load_run(tmp_path)
 
 
-def test_rows_go_on_from_batch_to_batch_and_too_few_are_told(frame, monkeypatch):
-    predictor = adapted(frame, RecentScale(8), "logistic")
+@pytest.mark.parametrize("method", REMEDIES[-3::2], ids=lambda method: type(method).__name__)
+def test_rows_go_on_from_batch_to_batch_and_too_few_are_told(frame, method, monkeypatch):
+    predictor = adapted(frame, method, "logistic")
     whole = predictor.predict_table(table_of(frame))
     monkeypatch.setattr(read, "BATCH_ROWS", 50)
     pd.testing.assert_frame_equal(predictor.predict_table(table_of(frame)), whole)

@@ -30,6 +30,7 @@ from driftfit.methods import (
     Transport,
     offered,
 )
+from driftfit.methods.alignment import CovarianceAlignment
 from driftfit.methods.registry import as_method, seeded, word_of
 from driftfit.models import as_learner
 from driftfit.selection import (
@@ -106,14 +107,15 @@ class TestDeclarations:
 
 class TestWords:
     def test_ways_of_the_past_are_these_in_this_order(self):
-        assert list(history_ways(3).items()) == [
+        assert list(history_ways(3, in_order=True).items()) == [
             (ALL_LABELS, FromHistory(seed=3)),
-            ("recent labels, half-life 2 windows", FromHistory(HalfLife(2.0), seed=3)),
             ("recent labels, half-life 1 window", FromHistory(HalfLife(1.0), seed=3)),
             ("last window", FromHistory(LastWindows(1), seed=3)),
-            ("with time", FromHistory(with_time=True, seed=3)),
-            ("own scale, recent labels", FromHistory(HalfLife(1.0), OwnScale(), seed=3)),
+            ("with time", FromHistory(HalfLife(2.0), with_time=True, seed=3)),
+            ("own covariance, recent labels", FromHistory(HalfLife(1.0), CovarianceAlignment(), seed=3)),
+            ("rows before, recent labels", FromHistory(HalfLife(1.0), before=(6, 24, 96), seed=3)),
         ]
+        assert set(history_ways(in_order=True)) - set(history_ways()) == {"rows before, recent labels"}
 
     def test_what_labels_of_today_compare(self):
         plans = Transport(max_samples=50, seed=3, certified=False)

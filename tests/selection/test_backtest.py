@@ -18,10 +18,12 @@ from driftfit.methods import (
     OwnScale,
     ProportionCorrection,
 )
+from driftfit.methods.mixture import Mixture
 from driftfit.models import as_learner
 from driftfit.parallel import Processes
 from driftfit.selection import ALL_LABELS, ByHistory, Metric, backtest, default_metric, history_ways
 from driftfit.selection.backtest import judged_windows, lag_to_imitate
+from driftfit.selection.mixture import IN_ORDER, MIXTURE, method_of, mixture_weights
 
 N, ROWS = 7, 150
 
@@ -47,12 +49,12 @@ class TestForecasts:
         assert found.windows == ("w1", "w2", "w3", "w4", "w5")
         assert found.late == found.asked_late == 0
 
-    @pytest.mark.parametrize("way", history_ways())
-    def test_labels_of_the_judged_window_and_of_later_ones_are_never_seen(self, way):
-        """Those after what was known are turned around: the forecast is the same, bit for bit."""
-        path, late = moving(), 1
-        ways = {ALL_LABELS: FromHistory(), way: history_ways()[way]}
-        plain = backtest(path, ways=ways, late=late)
+    @pytest.mark.parametrize("late", [0, 1])
+    def test_labels_of_the_judged_window_and_of_later_ones_are_never_seen(self, late):
+        """Those after what was known are turned around: every way, mixture and threshold says the same, bit for bit."""
+        path, ways = moving(), history_ways(in_order=True)
+        plain = backtest(path, ways=ways, late=late, metric=Metric("balanced_accuracy"))
+        seen = set()
         for forecast in plain.forecasts:
             known = forecast.window - late
             turned = [
@@ -61,11 +63,17 @@ class TestForecasts:
                 for number, own in enumerate(path)
             ]  # fmt: skip
             again = next(
-                one for one in backtest(DomainSequence(turned), ways=ways, late=late).forecasts
+                one
+                for one in backtest(DomainSequence(turned), ways=ways, late=late, metric=plain.metric).forecasts
                 if one.window == forecast.window
-            )  # fmt: skip
+            )
             for name, shares in forecast.shares.items():
-                np.testing.assert_array_equal(again.shares[name], shares)
+                # Which way is chosen depends on all labels, and it alone is given another threshold.
+                if name in again.shares:
+                    seen.add(name)
+                    np.testing.assert_array_equal(again.shares[name], shares)
+                    np.testing.assert_array_equal(again.named(name, plain.metric), forecast.named(name, plain.metric))
+        assert seen >= {*ways, MIXTURE, IN_ORDER, f"{ALL_LABELS}, another threshold"}
 
     def test_a_way_that_looks_at_hidden_labels_finds_none(self):
         class Peeking(Method):
@@ -120,9 +128,9 @@ class TestForecasts:
             backtest(moving(), store=broken)
         kept, counts = Store(broken), []
         again = backtest(moving(), store=kept, on_forecast=lambda done, total: counts.append((done, total)))
-        assert counts[0] == (7, 30)
+        assert counts[0] == (7, 25)
         assert again.sentence == found.sentence
-        assert len(kept) == 30
+        assert len(kept) == 25
 
     def test_a_single_window_with_labels_is_refused(self):
         with pytest.raises(InputError, match="two windows with labels"):
@@ -135,7 +143,7 @@ class TestForecasts:
 
 class TestGains:
     def test_recent_labels_win_where_the_border_moves(self, found):
-        assert found.best in ("last window", "recent labels, half-life 1 window", "with time")
+        assert found.best == MIXTURE
         gain = found.gains[found.best]
         assert gain.value > 0.02
         by_hand = found.scores[found.best] - found.scores[ALL_LABELS]
@@ -170,6 +178,43 @@ class TestGains:
         found = backtest(moving(), ways=ways)
         assert "fewer than 10000" in found.failed["never"]
         assert found.best == ALL_LABELS
+
+
+class TestMixtures:
+    def test_what_was_seldom_right_counts_for_little(self, found):
+        names = ["last window", ALL_LABELS]
+        weights = mixture_weights(found.forecasts, names, ALL_LABELS)
+        assert weights["last window"] > 0.6
+        assert sum(weights.values()) == pytest.approx(1.0)
+        still = backtest(moving(step=0.0))
+        assert mixture_weights(still.forecasts, names, ALL_LABELS)[ALL_LABELS] > 0.5
+
+    def test_the_model_that_is_kept_is_the_mixture_that_was_measured(self):
+        """With the newest window's labels hidden, the weights are those of its forecast in the backtest."""
+        path, ways = moving(labelled=N), history_ways()
+        learner = as_learner(LogisticRegression(), np.array(["a", "b"]))
+        forecast = backtest(path, learner).forecasts[-1]
+        past = path.as_known_at(N - 1)
+        kept = method_of(backtest(past, learner), MIXTURE, ways).adapt(learner, past).learner
+        by_hand = kept.estimator.predict_proba(path.target.samples)
+        # What counts for next to nothing is left out.
+        np.testing.assert_allclose(by_hand, forecast.shares[MIXTURE], atol=0.03)
+
+    def test_rows_in_order_are_asked_for_only_where_that_gains(self):
+        assert backtest(moving(), ways=history_ways(in_order=True)).best == MIXTURE
+        rng = np.random.default_rng(0)
+        domains = []
+        for _ in range(6):
+            move, level = rng.normal(size=600), np.cumsum(rng.normal(size=600)) * 0.5
+            domains.append(Domain((move + level)[:, None], (move > 0).astype(int)))
+        assert backtest(DomainSequence(domains), ways=history_ways(in_order=True)).best == IN_ORDER
+
+    def test_an_encoder_or_a_way_that_cannot_be_mixed_is_told(self):
+        class Other:
+            estimator = None
+
+        with pytest.raises(InputError, match="it cannot be mixed"):
+            Mixture((FromHistory(),), (1.0,)).adapt(Other(), moving())
 
 
 class TestWays:

@@ -27,6 +27,7 @@ from driftfit.selection.answers import worth_of
 from driftfit.selection.candidates import answer_to
 from driftfit.selection.chosen import SOURCE
 from driftfit.selection.diagnosis import Drift
+from driftfit.selection.mixture import IN_ORDER, MIXTURE
 
 if TYPE_CHECKING:
     from driftfit.app.checked import Checked
@@ -41,11 +42,11 @@ _LONGEST_NAME = 40
 # A wider interval of a share says no more than that it is not known.
 _SAYS_NOTHING = 0.6
 _WAYS = {
-    "recent labels, half-life 2 windows": "learns from all labels, those of two windows before counting half",
+    MIXTURE: "is a mean of several ways to learn from all labels, weighted by how well they did",
+    IN_ORDER: "is a mean of several ways to learn from all labels, and compares each row with those just before it",
     "recent labels, half-life 1 window": "learns from all labels, those of each window before counting half",
     "last window": "learns from the last window alone",
     "with time": "learns from all labels, with the time as a column",
-    "own scale, recent labels": "learns from all labels, the recent ones most, each window on its own scale",
 }
 _EFFECTS = {
     Assumption.COVARIATES: "learns most from labelled rows that look like today's",

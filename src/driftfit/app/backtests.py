@@ -48,7 +48,7 @@ def backtest_table(
                 "at the least: cut finer ones with --windows, or leave --history first out"
             )
         learner, told = new_learner(prepared, settings)
-        ways = history_ways(settings.seed)
+        ways = history_ways(settings.seed, in_order=prepared.in_order)
         if settings.method is not None:
             ways[settings.method_word] = as_way(settings.method, settings.seed)
         store = None if folder is None else Forecasts(folder=folder).of(prepared.history, learner, settings)

@@ -48,6 +48,7 @@ from driftfit.selection import (
     Metric,
     PredictionSets,
     assess,
+    history_ways,
     table_methods,
 )
 from driftfit.selection.answers import worth_of
@@ -354,7 +355,8 @@ def _adapted(
     if labelled is None and history is not None and isinstance(method, ByEvidence) and checked.in_use is None:
         settings = checked.settings
         past = ByHistory(
-            None, settings.metric, settings.late, method, settings.seed, engine,
+            history_ways(settings.seed, in_order=checked.prepared.in_order),
+            settings.metric, settings.late, method, settings.seed, engine,
             on_forecast=partial(report, "backtest"), on_candidate=one_more, fitted=True, store=store,
         )  # fmt: skip
         adaptation = past.adapt(checked.source, history, watch)

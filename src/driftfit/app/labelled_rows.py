@@ -38,6 +38,7 @@ from driftfit.selection.accuracy import spread
 from driftfit.selection.answers import worth_of
 from driftfit.selection.backtest import FEWEST_WINDOWS, ForecastStore, judged_windows
 from driftfit.selection.chosen import SOURCE
+from driftfit.selection.mixture import method_of
 from driftfit.selection.runs import OnCandidate
 from driftfit.selection.weighted import effective_size
 
@@ -232,7 +233,7 @@ def adapt_with_labels(
 def _of_history(checked: Checked, engine: Engine | None, store: ForecastStore | None) -> tuple[str, dict[str, Method]]:
     """The way to learn that backtests choose, and all others, as candidates."""
     history, settings = checked.prepared.history, checked.settings
-    ways = history_ways(settings.seed)
+    ways = history_ways(settings.seed, in_order=checked.prepared.in_order)
     reference = SOURCE
     if history is not None and len(judged_windows(history, 0)) >= FEWEST_WINDOWS:
         found = backtest(
@@ -240,7 +241,7 @@ def _of_history(checked: Checked, engine: Engine | None, store: ForecastStore | 
             engine=engine, store=store,
         )  # fmt: skip
         best = worth_of(found, found.best)[0]
-        reference = SOURCE if best == ALL_LABELS else best
+        reference, ways = SOURCE if best == ALL_LABELS else best, {**ways, best: method_of(found, best, ways)}
     others: dict[str, Method] = {
         name: OnHistory(way, history) for name, way in ways.items() if history and name != ALL_LABELS
     }

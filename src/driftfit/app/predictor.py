@@ -19,7 +19,7 @@ from driftfit.app.own_model import OwnModel, label_codes
 from driftfit.app.read import Table
 from driftfit.app.settings import check_carried
 from driftfit.errors import AdaptationWarning, InputError, SolverError
-from driftfit.methods.recent_scale import RecentMap
+from driftfit.methods.recent_scale import rows_compared
 from driftfit.models import as_learner
 from driftfit.parallel import Batch, Engine, Serial
 from driftfit.selection import PredictionSets
@@ -73,8 +73,7 @@ class Predictor:
     @property
     def n_compared(self) -> int:
         """Rows that each row is compared with, itself among them: 1 unless the model reads rows in their order."""
-        steps = getattr(self.model, "steps", ())
-        return max([1, *(step.width for _, step in steps if isinstance(step, RecentMap))])
+        return rows_compared(self.model)
 
     def predict(self, frame: pd.DataFrame) -> tuple[NDArray[Any], NDArray[np.float64]]:
         """Labels and their probabilities, for a frame with the columns of the training table.

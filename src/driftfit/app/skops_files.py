@@ -21,8 +21,10 @@ _TRUSTED = frozenset(
     {
         "driftfit.methods.feature_maps.AffineMap",
         "driftfit.methods.feature_maps.RankMap",
-        "driftfit.methods.history.WindowNumber",
+        "driftfit.methods.history.WindowAge",
+        "driftfit.methods.mixture.MixedClassifier",
         "driftfit.methods.recent_scale.RecentMap",
+        "driftfit.methods.recent_scale.RowsBefore",
         "driftfit.methods.rescaled_classifier.DecidingClassifier",
         "driftfit.methods.rescaled_classifier.RescaledClassifier",
         "driftfit.app.models.MLPEncoder",

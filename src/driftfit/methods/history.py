@@ -14,14 +14,18 @@ from driftfit.checks import check_weights
 from driftfit.domains import DomainSequence, take_rows
 from driftfit.errors import InputError
 from driftfit.methods.adaptation import Adaptation, OnStep
-from driftfit.methods.alignment import Alignment, OwnScale, behind, dense_matrix
+from driftfit.methods.alignment import Alignment, CovarianceAlignment, behind, dense_matrix
 from driftfit.methods.method import Method
+from driftfit.methods.recent_scale import RowsBefore
 from driftfit.methods.registry import offer
 from driftfit.methods.source_only import SourceOnly
 from driftfit.methods.source_weights import importance_weights
 from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner
 from driftfit.seeds import derive_seed
+
+# Of an age in windows, beside columns of deviation 1: what a regularised model may change from window to window.
+_TIME_UNIT = 0.3
 
 
 @runtime_checkable
@@ -98,7 +102,10 @@ class FromHistory(Method):
     align : Alignment, optional
         Each window is brought to the scale of the newest labelled one first, today's by itself as well.
     with_time : bool
-        The number of the window is one more feature; today's rows have that of today.
+        How many windows ago a row was is one more feature, and beside each column stands its product with that: what a
+        linear model makes of a column may change evenly. Today's rows are of today.
+    before : tuple of int
+        Beside each measured column stand its values by so many rows just before (`RowsBefore`).
     then : Method
         What follows along the unlabelled windows, such as ``ProportionCorrection()`` or ``GOAT()``; nothing by default.
     seed : int
@@ -123,6 +130,7 @@ class FromHistory(Method):
     weighing: Weighing | None = None
     align: Alignment | None = None
     with_time: bool = False
+    before: tuple[int, ...] = ()
     then: Method = field(default_factory=SourceOnly)
     seed: int = 0
     learns_from_history = True
@@ -134,7 +142,11 @@ class FromHistory(Method):
     @property
     def on_matrices(self) -> bool:
         """Whether windows are compared column by column; what is inside says so for itself."""
-        return self.weighing is not None or self.with_time
+        return self.weighing is not None or self.with_time or bool(self.before)
+
+    @property
+    def needs_order(self) -> bool:
+        return bool(self.before)
 
     def adapt(
         self, learner: Learner, sequence: DomainSequence, on_step: OnStep = None, workspace: Workspace | None = None
@@ -161,13 +173,15 @@ class FromHistory(Method):
             moved = [own.with_samples(made.transform(dense_matrix(own))) for own, made in zip(known, maps, strict=True)]
             windows = DomainSequence(moved)
             transformers.append(maps[-1])
+        if self.before:
+            beside = RowsBefore(self.before).fit(np.concatenate([dense_matrix(domain) for domain in windows]))
+            windows = DomainSequence(domain.with_samples(beside.transform(dense_matrix(domain))) for domain in windows)
+            transformers.append(beside)
         if self.with_time:
-            numbers = [WindowNumber(float(number)) for number in range(len(windows))]
-            rows = [(domain, dense_matrix(domain)) for domain in windows]
-            windows = DomainSequence(
-                own.with_samples(number.fit(x).transform(x)) for (own, x), number in zip(rows, numbers, strict=True)
-            )
-            transformers.append(numbers[-1].fit(rows[-1][1]))
+            aged = [WindowAge(float(len(windows) - 1 - number)) for number in range(len(windows))]
+            told = [age.fit(x).transform(x) for age, x in zip(aged, map(dense_matrix, windows), strict=True)]
+            windows = DomainSequence(own.with_samples(x) for own, x in zip(windows, told, strict=True))
+            transformers.append(aged[-1])
         return windows, transformers
 
     def _weights(self, windows: DomainSequence) -> NDArray[np.float64] | None:
@@ -196,18 +210,21 @@ class FromHistory(Method):
 
 offer("all-labels", FromHistory(), history=True)
 offer(
-    "recent-2", FromHistory(HalfLife(2.0)), shown="recent labels, half-life 2 windows", history=True,
-    about="A new model of all labels; a row counts half for every two windows of age.",
-)  # fmt: skip
-offer(
     "recent", FromHistory(HalfLife(1.0)), shown="recent labels, half-life 1 window", history=True,
     about="A new model of all labels; a row counts half for every window of age.",
 )  # fmt: skip
 offer("last-window", FromHistory(LastWindows(1)), about="A new model of the newest labelled window.", history=True)
-offer("with-time", FromHistory(with_time=True), about="A new model of all labels that knows the window.", history=True)
 offer(
-    "own-scale-recent", FromHistory(HalfLife(1.0), OwnScale()), shown="own scale, recent labels", history=True,
-    about="Each window scaled by itself, then a new model in which recent labels count more.",
+    "with-time", FromHistory(HalfLife(2.0), with_time=True), history=True,
+    about="A new model of all labels that knows the age of a window, alone and times each column.",
+)  # fmt: skip
+offer(
+    "covariance-recent", FromHistory(HalfLife(1.0), CovarianceAlignment()), shown="own covariance, recent labels",
+    about="Each window gets the newest labelled one's covariance, then a new model of recent labels.", history=True,
+)  # fmt: skip
+offer(
+    "rows-before", FromHistory(HalfLife(1.0), before=(6, 24, 96)), shown="rows before, recent labels", history=True,
+    about="Each value also by those of the rows just before, then a new model of recent labels.",
 )  # fmt: skip
 
 
@@ -235,24 +252,24 @@ class OnHistory(Method):
         return self.way.adapt(learner, self.history, on_step)
 
 
-class WindowNumber(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Adds one column: the number of the window that rows belong to.
+class WindowAge(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Adds how many windows ago rows were, alone and times each column.
 
-    >>> WindowNumber(4.0).fit(np.zeros((2, 1))).transform(np.array([[7.0], [8.0]])).tolist()
-    [[7.0, 4.0], [8.0, 4.0]]
+    >>> WindowAge(2.0).fit(np.zeros((2, 1))).transform(np.array([[1.0], [3.0]])).round(1).tolist()
+    [[1.0, 0.6, 0.6], [3.0, 0.6, 1.8]]
     """
 
-    def __init__(self, number: float = 0.0) -> None:
-        self.number = number
+    def __init__(self, windows: float = 0.0) -> None:
+        self.windows = windows
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Only the number of columns is kept."""
         validate_data(self, X, reset=True, dtype=np.float64)
-        self.number_ = float(self.number)
+        self.age_ = _TIME_UNIT * float(self.windows)
         return self
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """The rows with the number beside them."""
-        check_is_fitted(self, "number_")
+        """The rows with their age and its products beside them."""
+        check_is_fitted(self, "age_")
         X = validate_data(self, X, reset=False, dtype=np.float64)
-        return np.column_stack([X, np.full(len(X), self.number_)])
+        return np.column_stack([X, np.full(len(X), self.age_), self.age_ * X])

@@ -104,6 +104,51 @@ class RecentMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(X)
 
 
+class RowsBefore(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """The columns as they are, and beside them each measured one by the rows just before it, at several widths.
+
+    Parameters
+    ----------
+    widths : tuple of int
+        Numbers of rows, as for `RecentMap`.
+
+    Examples
+    --------
+    >>> rows = np.arange(20.0)[:, None]
+    >>> RowsBefore((2, 4)).fit(rows).transform(rows)[3].round(2).tolist()
+    [3.0, 1.0, 1.34]
+    """
+
+    def __init__(self, widths: tuple[int, ...] = (6, 24, 96)) -> None:
+        self.widths = widths
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Take which columns are measurements; raises where none is."""
+        self.maps_ = [RecentMap(width).fit(X) for width in self.widths]
+        self.n_features_in_ = self.maps_[0].n_features_in_
+        if not len(self.maps_[0].columns_):
+            raise InputError("no column holds measurements that could be compared with those of the rows before")
+        return self
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Rows in their order, with the comparisons beside them."""
+        check_is_fitted(self, "maps_")
+        X = validate_data(self, X, reset=False, dtype=np.float64)
+        return np.column_stack([X, *(own.transform(X)[:, own.columns_] for own in self.maps_)])
+
+
+def rows_compared(model: Any) -> int:
+    """How many rows a model compares each row with, itself among them: 1 unless it reads rows in their order.
+
+    >>> from sklearn.pipeline import make_pipeline
+    >>> rows_compared(make_pipeline(RowsBefore((6, 24)), LogisticRegression())), rows_compared(LogisticRegression())
+    (24, 1)
+    """
+    parts = [step for _, step in getattr(model, "steps", ())] + list(getattr(model, "members", ()))
+    own = model.width if isinstance(model, RecentMap) else max(model.widths) if isinstance(model, RowsBefore) else 1
+    return max([own, *map(rows_compared, parts)])
+
+
 def _by_last_rows(rows: NDArray[np.float64], width: int) -> NDArray[np.float64]:
     """Each row less the mean of the last rows, in units of their deviation; 0 where that is rounding."""
     found = np.empty_like(rows)

@@ -32,7 +32,7 @@ def with_thresholds(found: Backtest) -> Backtest:
     >>> rows = [rng.normal(size=(500, 1)) + 1.5 * y[:, None] for y in labels]
     >>> found = backtest(DomainSequence(map(Domain, rows, labels)), metric=Metric("balanced_accuracy"))
     >>> found.best, float(worth_of(found, found.best)[1][1, 1].round(1))
-    ('all labels, another threshold', 7.3)
+    ('mixture, another threshold', 5.6)
     """
     metric = found.metric
     if not metric.of_answers or metric.costs is not None or metric.name == "accuracy" or len(found.classes) != 2:
@@ -40,12 +40,16 @@ def with_thresholds(found: Backtest) -> Backtest:
     for way in dict.fromkeys((found.reference, found.best)):
         forecasts = list(found.forecasts)
         judged = [place for place, forecast in enumerate(forecasts) if way in forecast.shares]
-        for number in range(1, len(judged)):
-            before = [found.forecasts[place] for place in judged[max(number - _RECENT, 0) : number]]
-            own = forecasts[judged[number]]
+        for place in judged:
+            own = forecasts[place]
+            # Labels of the windows just before had not come when this one was forecast.
+            known = [found.forecasts[one] for one in judged if forecasts[one].window < own.window - found.late]
+            before = known[-_RECENT:]
+            if not before:
+                continue
             said = (own.shares[way] * [1.0, _best(metric, before, way)]).argmax(axis=1)
             name = f"{way}{_ENDING}"
-            forecasts[judged[number]] = replace(
+            forecasts[place] = replace(
                 own, shares={**own.shares, name: own.shares[way]}, answers={**own.answers, name: said}
             )
         found = replace(found, forecasts=tuple(forecasts))

@@ -7,7 +7,8 @@ on them. What is measured is paired: a way and the reference answer for the same
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import sqrt
 from typing import Any, Protocol
 
@@ -25,17 +26,17 @@ from driftfit.parallel import Batch, Engine, Serial
 from driftfit.progress import tell
 from driftfit.selection.candidates import ALL_LABELS, history_ways
 from driftfit.selection.metric import Metric, default_metric
+from driftfit.selection.mixture import IN_ORDER, MIXTURE, with_mixtures
 from driftfit.selection.outcome import Gain
 
-# A way takes the reference's place where its mean gain exceeds this many of its errors. Fixed on half of the tables of
-# `benchmarks/history.py`, by what it loses on them.
-CAUTION = 0.75
+# Whatever takes another's place must gain so many errors more. Fixed on half of the tables of `benchmarks/history.py`.
+CAUTION = 0.5
 # Fewer windows to judge on say nothing about how much windows differ.
 FEWEST_WINDOWS = 2
 # Rows of a window are left out in so many blocks, one after the other, for the error of a gain inside it.
 _BLOCKS = 10
-# An error has at least so many degrees of freedom: the ways share what windows have in common.
-_LEAST_FREEDOM = 4
+# An error has at least so many degrees of freedom: rows inside the windows speak as well.
+_LEAST_FREEDOM = 3
 
 
 class OnForecast(Protocol):
@@ -135,15 +136,26 @@ class Backtest:
         """The gain to expect in a window to come, with an interval that knows that windows vary."""
         return {name: self._gain(name)[0] for name in self.ways if self._n(name)}
 
-    @property
+    @cached_property
     def best(self) -> str:
-        """The way whose gain exceeds its error by most; the reference where none does."""
-        lower = {self.reference: 0.0}
-        for name in self.ways:
-            if name != self.reference and self._n(name) >= FEWEST_WINDOWS:
-                gain, error = self._gain(name)
-                lower[name] = gain.value - CAUTION * error
-        return max(lower, key=lambda name: lower[name])
+        """The mixture where it clearly gained, with rows in order where that gained clearly more; else the reference.
+
+        Where ways cannot be mixed it is the one whose gain exceeds its error by most, if any does.
+        """
+        judged = [name for name in self.ways if name != self.reference and self._n(name) >= FEWEST_WINDOWS]
+        best = self.reference
+        for name in (MIXTURE, IN_ORDER):
+            if name in judged and self._lower(name, best) > 0.0:
+                best = name
+        if MIXTURE in judged:
+            judged = [name for name in judged if any(name in forecast.answers for forecast in self.forecasts)]
+        lower = {name: self._lower(name, best) for name in judged}
+        return max([best, *lower], key=lambda name: lower.get(name, 0.0))
+
+    def _lower(self, name: str, other: str) -> float:
+        """What a way gains over another one, less so many of its errors."""
+        gain, error = replace(self, reference=other)._gain(name)
+        return gain.value - CAUTION * error
 
     def expected(self, way: str) -> Gain:
         """The metric to expect in a window to come, with its interval."""
@@ -200,7 +212,8 @@ class Backtest:
             return Gain(0.0, 0.0, 0.0), 0.0
         # Windows differ by more than their rows alone would make them, or at least by that.
         half = student_t.ppf(0.975, max(n - 1, _LEAST_FREEDOM)) * sqrt(max(between, inside) * (1.0 + 1.0 / n))
-        return Gain(value, value - half, value + half), error
+        reach = 1.0 if self.metric.in_points else np.inf
+        return Gain(value, max(value - half, -reach), min(value + half, reach)), error
 
 
 def backtest(
@@ -243,7 +256,7 @@ def backtest(
     >>> labels = [(x.ravel() > 0.5 * place).astype(int) for place, x in enumerate(rows)]
     >>> found = backtest(DomainSequence([*map(Domain, rows[:5], labels[:5]), Domain(rows[5])]))
     >>> found.best, len(found.windows), bool((found.gains_by_window["last window"][1:] > 0.05).all())
-    ('last window', 4, True)
+    ('mixture', 4, True)
     """
     classes = sequence.labelled.classes
     if not isinstance(learner, Learner):
@@ -259,7 +272,7 @@ def backtest(
     found, failed = _forecasts(sequence, learner, ways, numbers, lag, engine, on_forecast, store)
     from driftfit.selection.answers import with_thresholds
 
-    return with_thresholds(Backtest(counted, reference, lag, asked, classes, found, failed))
+    return with_thresholds(with_mixtures(Backtest(counted, reference, lag, asked, classes, found, failed), ways))
 
 
 def _checked(ways: Mapping[str, Method], reference: str) -> dict[str, Method]:
@@ -355,8 +368,12 @@ class _ForecastWork:
         known = self.sequence.as_known_at(number, self.late)
         rows = np.flatnonzero(self.sequence[number].has_label)
         try:
-            adapted = self.ways[name].adapt(self.learner, known).learner
-            logits = adapted.logits(known.target.take(rows).samples)
+            way = self.ways[name]
+            adapted = way.adapt(self.learner, known).learner
+            # Rows that are read by those before them need all of these, labelled or not.
+            whole = way.needs_order or len(rows) == len(known.target)
+            logits = adapted.logits((known.target if whole else known.target.take(rows)).samples)
+            logits = logits[rows] if whole else logits
         except (InputError, SolverError) as error:
             return str(error)
         return np.asarray(softmax(logits, axis=1))

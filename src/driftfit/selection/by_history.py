@@ -1,4 +1,4 @@
-"""`ByHistory`: the model of all labels stays, unless backtests over the past measured that another way is better."""
+"""`ByHistory`: the model of all labels stays, unless backtests measured that a mixture with other ways is better."""
 
 from __future__ import annotations
 
@@ -29,12 +29,13 @@ from driftfit.selection.by_evidence import ByEvidence
 from driftfit.selection.candidates import ALL_LABELS, history_ways
 from driftfit.selection.ladder import Ladder, LadderChoice
 from driftfit.selection.metric import Metric
+from driftfit.selection.mixture import IN_ORDER, MIXTURE, method_of
 from driftfit.selection.runs import OnCandidate
 
 
 @dataclass(frozen=True)
 class ByHistory(Method):
-    """Measures on the past which way to learn from history helps, and follows it where it clearly does.
+    """Measures on the past which ways to learn from history help, and mixes them where that does.
 
     The reference is the plain thing: a model of all labels. Where history is too short to measure anything, or nothing
     is clearly better there, ``otherwise`` goes on from that model along the rows without labels.
@@ -70,7 +71,7 @@ class ByHistory(Method):
     >>> windows = DomainSequence([*map(Domain, rows[:5], labels[:5]), Domain(rows[5])])
     >>> found = ByHistory().adapt(as_learner(LogisticRegression(), np.array([0, 1])), windows)
     >>> found.choice.best, found.choice.backtest.windows == ("", "", "", "")
-    ('last window', True)
+    ('mixture', True)
     """
 
     ways: Mapping[str, Method] | None = None
@@ -99,7 +100,9 @@ class ByHistory(Method):
             return self._otherwise(learner, sequence, measured, on_step, workspace)
         way = measured.best
         base, worth = worth_of(measured, way)
-        adaptation = ways[base].adapt(learner, sequence, on_step, workspace)
+        adaptation = method_of(measured, base, ways).adapt(learner, sequence, on_step, workspace)
+        if base in (MIXTURE, IN_ORDER) and measured.metric.costs is not None:
+            worth = -np.asarray(measured.metric.costs)
         if worth is not None:
             adaptation = replace(adaptation, learner=_deciding(adaptation.learner, worth))
         if self.on_candidate is not None:

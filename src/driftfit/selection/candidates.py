@@ -35,9 +35,12 @@ def table_methods(max_samples: int = 2_000, seed: int = 0, *, in_order: bool = T
     return {one.shown: seeded(one.method, seed, max_samples) for one in chosen}
 
 
-def history_ways(seed: int = 0) -> dict[str, Method]:
-    """The ways to learn from history that are compared by default, the reference first."""
-    words = [word for word, one in offered().items() if one.history]
+def history_ways(seed: int = 0, *, in_order: bool = False) -> dict[str, Method]:
+    """The ways to learn from history that are compared by default, the reference first.
+
+    ``in_order`` says that the rows of a window stand in their order, so that each can be compared with those before it.
+    """
+    words = [word for word, one in offered().items() if one.history and (in_order or not one.method.needs_order)]
     return ways_from_words(sorted(words, key=lambda word: offered()[word].shown != ALL_LABELS), seed)
 
 
@@ -49,8 +52,8 @@ def as_way(method: Method, seed: int = 0) -> Method:
 def ways_from_words(words: Iterable[str], seed: int = 0) -> dict[str, Method]:
     """The methods of some words as ways to learn from history, by the names that results call them.
 
-    >>> ways_from_words(["own-rank"])
-    {'own rank': FromHistory(weighing=None, align=None, with_time=False, then=OwnRank(then=SourceOnly()), seed=0)}
+    >>> {name: way.then for name, way in ways_from_words(["own-rank"]).items()}
+    {'own rank': OwnRank(then=SourceOnly())}
     """
     methods = {word: named(word) for word in words}
     return {offered()[word].shown: as_way(seeded(method, seed), seed) for word, method in methods.items()}

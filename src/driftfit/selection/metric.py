@@ -165,6 +165,9 @@ class Metric:
         said = self.answers(shares) if answers is None else answers
         if self.costs is not None:
             return -float(np.asarray(self.costs)[codes, said].mean())
+        if self.name == "accuracy" and len(codes):
+            # The same as the scorer says, a hundred times as fast: backtests count it thousands of times.
+            return float((said == codes).mean())
         stored = _Stored(shares, said)
         truth = codes
         if shares.shape[1] == 2 and self.positive == 0:
