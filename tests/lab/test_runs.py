@@ -39,11 +39,11 @@ def test_two_runs_agree_bit_for_bit_and_a_finished_one_does_nothing(data, tmp_pa
     stores = [Store(tmp_path / f"{number}.sqlite") for number in range(2)]
     seen = []
     for store in stores:
-        assert run_cells(cells, store, device="cpu", on_cell=lambda cell, accuracy: seen.append(cell)) == len(cells)
+        assert run_cells(cells, store, Launch("cpu"), lambda cell, accuracy: seen.append(cell)) == len(cells)
     assert len(seen) == 2 * len(cells)
     first, second = (store.results(cells) for store in stores)
     assert all(without_time(first[cell]) == without_time(second[cell]) for cell in cells)
-    assert run_cells(cells, stores[0], device="cpu") == 0
+    assert run_cells(cells, stores[0], Launch("cpu")) == 0
     for result in first.values():
         assert {"transductive_last", "heldout_last", "transductive_selected", "transductive_label_selected"} <= set(
             result
@@ -54,9 +54,9 @@ def test_two_runs_agree_bit_for_bit_and_a_finished_one_does_nothing(data, tmp_pa
 def test_resumed_cells_do_not_depend_on_which_were_done_before(data, tmp_path):
     cells = table_cells("covtype", seeds=1, given=[0, 1], generated=[1], n_samples=120)
     whole, pieces = Store(tmp_path / "whole.sqlite"), Store(tmp_path / "pieces.sqlite")
-    run_cells(cells, whole, device="cpu")
+    run_cells(cells, whole, Launch("cpu"))
     for part in (cells[5:], cells[:3], cells):
-        run_cells(part, pieces, device="cpu")
+        run_cells(part, pieces, Launch("cpu"))
     expected, found = whole.results(cells), pieces.results(cells)
     assert all(without_time(expected[cell]) == without_time(found[cell]) for cell in cells)
 
@@ -79,7 +79,7 @@ def test_table_is_printed_and_written(data, tmp_path, capsys):
 def test_processes_share_the_store(data, tmp_path):
     cells = table_cells("covtype", seeds=2, given=[0], generated=[0], n_samples=60)
     seen = []
-    run_cells(cells, Store(tmp_path / "s.sqlite"), device="cpu", jobs=2, on_cell=lambda cell, _: seen.append(cell))
+    run_cells(cells, Store(tmp_path / "s.sqlite"), Launch("cpu", Processes(2)), lambda cell, _: seen.append(cell))
     assert sorted(seen) == sorted(cells)
 
 
@@ -89,7 +89,7 @@ def test_every_engine_gives_the_same_cells(data, tmp_path):
     found = []
     for number, engine in enumerate((Serial(), Processes(2), Ray(1))):
         store = Store(tmp_path / f"{number}.sqlite")
-        assert run_cells(cells, store, device="cpu", engine=engine) == len(cells)
+        assert run_cells(cells, store, Launch("cpu", engine)) == len(cells)
         found.append({cell: without_time(result) for cell, result in store.results(cells).items()})
     assert found[0] == found[1] == found[2]
 
@@ -330,7 +330,7 @@ import sys
 from driftfit.lab import paper
 from driftfit.lab.cells import Options
 from driftfit.lab.paper import Launch, run_tables
-paper.run_cells = lambda cells, store, **more: print("torch" in sys.modules) or sys.exit()
+paper.run_cells = lambda *given: print("torch" in sys.modules) or sys.exit()
 run_tables(["covtype"], Options(given=[0]), launch=Launch(store={str(tmp_path / "s.sqlite")!r}))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)

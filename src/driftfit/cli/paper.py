@@ -75,7 +75,7 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
         chosen.tables,
         Options(chosen.preset, chosen.given, chosen.generated, chosen.samples, chosen.with_given, chosen.first_seed),
         seeds=chosen.seeds,
-        launch=Launch(chosen.device, chosen.jobs or 1, chosen.store, engine, shlex.join(chosen.arguments)),
+        launch=Launch(chosen.device, engine, chosen.store, shlex.join(chosen.arguments)),
         output=chosen.output,
         progress=counted,
     )

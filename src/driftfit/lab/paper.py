@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from driftfit.lab.output import as_markdown, write_outputs
 from driftfit.lab.presets import BENCHMARKS
 from driftfit.lab.statistics import Entry, summarise
 from driftfit.lab.store import Store
-from driftfit.parallel import Engine, engine_from_word
+from driftfit.parallel import Engine, Serial
 
 # Everything that can be asked for by name: the tables, and the one picture that has no cells.
 EXHIBITS = (*TABLES, "vae")
@@ -39,41 +39,22 @@ class DeviceFullError(SolverError):
 class Launch:
     """Where cells run and where their records go.
 
-    ``device``: ``"auto"``, ``"cpu"`` or ``"cuda"``. ``jobs``: processes, where no engine is given. ``engine``: one of
-    `driftfit.parallel`. ``command``: what is being run, for ``driftfit runs``.
+    ``device``: ``"auto"``, ``"cpu"`` or ``"cuda"``. ``command``: what is being run, for ``driftfit runs``.
     """
 
     device: str = "auto"
-    jobs: int = 1
+    engine: Engine = field(default_factory=Serial)
     store: str | Path = DEFAULT_STORE
-    engine: Engine | None = None
     command: str = ""
 
-    def __post_init__(self) -> None:
-        if self.jobs < 1:
-            raise InputError(f"jobs must be at least 1, got {self.jobs!r}")
 
-
-def run_cells(
-    cells: Sequence[Cell],
-    store: Store,
-    *,
-    device: str = "auto",
-    jobs: int = 1,
-    engine: Engine | None = None,
-    on_cell: OnCell | None = None,
-    command: str = "",
-) -> int:
+def run_cells(cells: Sequence[Cell], store: Store, where: Launch, on_cell: OnCell | None = None) -> int:
     """Run every cell that the store does not hold yet; returns how many were run.
 
-    ``store``: each finished cell becomes a record at once, so that an interrupted run goes on where it was. ``device``:
-    ``"auto"``, ``"cpu"`` or ``"cuda"``. ``jobs``: processes, where no engine is given. ``engine``: one of
-    `driftfit.parallel`. ``on_cell``: for progress displays. ``command``: what is being run, for ``driftfit runs``.
+    Each finished cell becomes a record at once, so that an interrupted run goes on where it was.
     """
-    if jobs < 1:
-        raise InputError(f"jobs must be at least 1, got {jobs!r}")
-    chosen = engine or engine_from_word(None, jobs)
-    finished = launch(cells, CellWork(device, chosen.sharing), store, chosen, on_cell=on_cell, command=command)
+    work = CellWork(where.device, where.engine.sharing)
+    finished = launch(cells, work, store, where.engine, on_cell=on_cell, command=where.command)
     finished.raise_failed()
     return finished.n_run
 
@@ -203,22 +184,14 @@ def run_tables(
         near = meant(unknown[0], EXHIBITS)
         raise InputError(f"there is no table {unknown[0]!r}; choose among {', '.join(EXHIBITS)} and all{near}")
     names = list(dict.fromkeys(part for name in tables for part in (BENCHMARKS if name == "all" else (name,))))
-    options, launch = options or Options(), launch or Launch()
+    options, launch = options or Options(), launch or Launch(command=f"paper {' '.join(names)}")
     wanted = [make_table(name, options) for name in names if name != "vae"]
     cells = {table.name: table.cells(seeds) for table in wanted}
     everything = list(dict.fromkeys(cell for own in cells.values() for cell in own))
     store = Store(launch.store)
     started = time.perf_counter()
     with attended(store, everything, progress) as report:
-        n_run = run_cells(
-            everything,
-            store,
-            device=launch.device,
-            jobs=launch.jobs,
-            engine=launch.engine,
-            on_cell=report,
-            command=launch.command or f"paper {' '.join(names)}",
-        )
+        n_run = run_cells(everything, store, launch, report)
     seconds = time.perf_counter() - started
     about: dict[str, Any] = {
         "seeds": seeds,
@@ -226,7 +199,7 @@ def run_tables(
         "cells_run_now": n_run,
         "wall_seconds_all_tables_of_this_command": round(seconds, 1),
         "tables_of_this_command": names,
-        "jobs": launch.jobs,
+        "engine": launch.engine.words,
     }
     entries: list[Entry] = []
     for table in wanted:
