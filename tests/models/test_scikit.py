@@ -126,6 +126,14 @@ def test_weights_reach_the_last_step_of_a_pipeline(data):
         assert (learner.logits(samples).argmax(1) != 2).all()
 
 
+def test_equal_weights_of_any_size_are_no_weights(data):
+    samples, labels = data
+    plain = ScikitLearner(LogisticRegression(), CLASSES).fit(samples, labels).logits(samples)
+    for size in (1.0 / len(labels), 50.0):
+        weighted = ScikitLearner(LogisticRegression(), CLASSES).fit(samples, labels, np.full(len(labels), size))
+        np.testing.assert_allclose(weighted.logits(samples), plain, atol=1e-6)
+
+
 def test_no_weights_where_the_classifier_has_none(data):
     learner = ScikitLearner(KNeighborsClassifier(), CLASSES)
     assert not learner.takes_weights
