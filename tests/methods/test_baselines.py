@@ -93,7 +93,7 @@ def test_the_alignment_helps_and_nothing_else(on, off):
     # Deep CORAL compares covariances alone, which a translation does not change.
     make = cue_lost if isinstance(on, DeepCoral) else moved
     results = []
-    for seed in range(3):
+    for seed in range(2):
         sequence = make(seed)
         learner = fitted(sequence, seed)
         adapted = [BaselineMethod(baseline).adapt(learner, sequence.masked()).learner for baseline in (on, off)]
@@ -120,10 +120,9 @@ class TestNormalisation:
         with torch.no_grad():
             return float(trainer.encoder(x1).std(0).mean())
 
-    @pytest.mark.parametrize("seed", range(3))
-    def test_an_alignment_that_weighs_nothing_leaves_the_target_s_features_alone(self, seed):
-        off = self.spread(DANN(strength=0.0), seed)
-        assert self.spread(DANN(strength=1e-9), seed) == pytest.approx(off, rel=0.05)
+    def test_an_alignment_that_weighs_nothing_leaves_the_target_s_features_alone(self):
+        off = self.spread(DANN(strength=0.0))
+        assert self.spread(DANN(strength=1e-9)) == pytest.approx(off, rel=0.05)
 
     def test_running_statistics_are_the_target_s(self):
         module = drawn(mlp, 2, 2, hidden=(8,), dropout=0.0)
