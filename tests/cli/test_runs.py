@@ -31,6 +31,13 @@ def test_the_list(store, capsys):
     assert "Traceback" not in out
 
 
+def test_one_cause_is_told_once(store, capsys):
+    for cell in toy_grid(3, 2)[4:]:
+        store.fail(cell, Failure("InputError", "a file is missing", ""))
+    assert run_command(["runs", str(store.path)]) == 0
+    assert capsys.readouterr().out.count("a file is missing") == 1
+
+
 def test_tracebacks_cannot_steer_the_terminal(store, capsys):
     assert run_command(["runs", str(store.path), "--traceback"]) == 0
     out = capsys.readouterr().out

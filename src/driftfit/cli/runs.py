@@ -124,10 +124,14 @@ def _text(states: list[RunState], failed: list[FailedCell], *, tracebacks: bool 
         took = _duration(own.seconds)
         rows.append([_short(own.command), own.engine, own.state, cells, failures, since, took, left])
     lines = [text_table(header, rows, words=(0, 1, 2))]
+    alike: dict[tuple[str, str], list[FailedCell]] = {}
     for cell in failed:
-        lines.append(printable(f"failed: {cell.name}: {cell.kind}: {cell.text}"))
+        alike.setdefault((cell.kind, cell.text), []).append(cell)
+    for (kind, text), same in alike.items():
+        others = f" and {len(same) - 1} more" if len(same) > 1 else ""
+        lines.append(printable(f"failed: {same[0].name}{others}: {kind}: {text}"))
         if tracebacks:
-            lines += [f"  {printable(line)}" for line in cell.traceback.splitlines()]
+            lines += [f"  {printable(line)}" for line in same[0].traceback.splitlines()]
     return "\n".join(lines)
 
 
