@@ -20,10 +20,10 @@ from driftfit.methods import (
 )
 from driftfit.methods.mixture import Mixture
 from driftfit.models import as_learner
-from driftfit.parallel import Processes
+from driftfit.parallel import Processes, Ray
 from driftfit.selection import ALL_LABELS, ByHistory, Metric, backtest, default_metric, history_ways
 from driftfit.selection.backtest import judged_windows, lag_to_imitate
-from driftfit.selection.mixture import IN_ORDER, MIXTURE, method_of, mixture_weights
+from driftfit.selection.mixture import IN_ORDER, MIXTURE, method_of, mixture_weights, weights_were_learnt
 
 N, ROWS = 7, 150
 
@@ -107,6 +107,22 @@ class TestForecasts:
         again = backtest(moving(), engine=Processes(2))
         for name, scores in found.scores.items():
             np.testing.assert_array_equal(again.scores[name], scores)
+        assert again.sentence == found.sentence
+
+    @pytest.mark.slow
+    def test_a_cluster_of_two_nodes_gives_the_same(self, found):
+        ray, cluster_utils = pytest.importorskip("ray"), pytest.importorskip("ray.cluster_utils")
+        node = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
+        cluster = cluster_utils.Cluster(initialize_head=True, head_node_args=node)
+        try:
+            cluster.add_node(**node)
+            again = backtest(moving(), engine=Ray(address=cluster.address))
+        finally:
+            ray.shutdown()
+            cluster.shutdown()
+        for one, other in zip(found.forecasts, again.forecasts, strict=True):
+            for name, shares in one.shares.items():
+                np.testing.assert_array_equal(other.shares[name], shares)
         assert again.sentence == found.sentence
 
     def test_a_store_is_asked_first_and_holds_everything(self, found):
@@ -199,6 +215,17 @@ class TestMixtures:
         by_hand = kept.estimator.predict_proba(path.target.samples)
         # What counts for next to nothing is left out.
         np.testing.assert_allclose(by_hand, forecast.shares[MIXTURE], atol=0.03)
+
+    def test_labels_that_come_too_late_to_learn_weights_make_them_wary(self):
+        """Two windows can be judged, and no window before them had its labels by then: the mixture is hardly moved."""
+        found = backtest(moving(n=8, labelled=5), late=2)
+        assert not weights_were_learnt(found)
+        assert found.best == MIXTURE
+        assert "too late to learn its weights" in found.sentence
+        names = [ALL_LABELS, "last window"]
+        weights = [mixture_weights(found.forecasts, names, ALL_LABELS, late)["last window"] for late in (0, 2, 100)]
+        assert weights == sorted(weights, reverse=True)
+        assert weights_were_learnt(backtest(moving()))
 
     def test_rows_in_order_are_asked_for_only_where_that_gains(self):
         assert backtest(moving(), ways=history_ways(in_order=True)).best == MIXTURE

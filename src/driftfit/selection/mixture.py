@@ -32,7 +32,9 @@ _ROUNDS = 60
 _LEAST_WEIGHT = 0.02
 
 
-def mixture_weights(forecasts: Sequence[Forecast], ways: Sequence[str], reference: str) -> dict[str, float]:
+def mixture_weights(
+    forecasts: Sequence[Forecast], ways: Sequence[str], reference: str, late: int = 0
+) -> dict[str, float]:
     """Weights of the likeliest mixture, with some rows for each way beforehand (expectation maximisation).
 
     Parameters
@@ -41,6 +43,8 @@ def mixture_weights(forecasts: Sequence[Forecast], ways: Sequence[str], referenc
         Those in which all the ways ran count.
     ways : sequence of str
     reference : str
+    late : int
+        How many windows late labels arrive: what is forecast lies as much farther from these, which say less about it.
 
     Examples
     --------
@@ -50,7 +54,7 @@ def mixture_weights(forecasts: Sequence[Forecast], ways: Sequence[str], referenc
     >>> {name: round(weight, 2) for name, weight in mixture_weights(past, ["plain", "other"], "plain").items()}
     {'plain': 0.12, 'other': 0.88}
     """
-    before = np.array([_ROWS_FOR_REFERENCE if name == reference else _ROWS_FOR_OTHERS for name in ways])
+    before = np.array([_ROWS_FOR_REFERENCE if name == reference else _ROWS_FOR_OTHERS for name in ways]) * (1 + late)
     known = [one for one in forecasts if all(name in one.shares for name in ways) and len(one.codes)]
     weights = before / before.sum()
     if not known:
@@ -88,11 +92,17 @@ def with_mixtures(found: Backtest, ways: Mapping[str, Method]) -> Backtest:
             if len(names) > 1 and found.reference in names:
                 # Labels of the windows just before had not come when this one was forecast.
                 known = [one for one in found.forecasts if one.window < own.window - found.late]
-                weights = mixture_weights(known, names, found.reference)
+                weights = mixture_weights(known, names, found.reference, found.asked_late)
                 mixed = np.tensordot(np.array([*weights.values()]), [own.shares[name] for name in names], 1)
                 shares = {**forecasts[place].shares, IN_ORDER if in_order else MIXTURE: np.asarray(mixed)}
                 forecasts[place] = replace(forecasts[place], shares=shares)
     return replace(found, forecasts=tuple(forecasts))
+
+
+def weights_were_learnt(found: Backtest) -> bool:
+    """Whether the weights of any past window's mixture come from earlier ones, as those of today's will."""
+    mixed = [own.window for own in found.forecasts if MIXTURE in own.shares]
+    return any(one < other - found.late for one in mixed for other in mixed)
 
 
 def method_of(found: Backtest, name: str, ways: Mapping[str, Method]) -> Method:
@@ -101,7 +111,7 @@ def method_of(found: Backtest, name: str, ways: Mapping[str, Method]) -> Method:
         return ways[name]
     judged = [own for own in found.forecasts if name in own.shares]
     names = _members(judged[-1], ways, name == IN_ORDER)
-    weights = mixture_weights(judged, names, found.reference)
+    weights = mixture_weights(judged, names, found.reference, found.asked_late)
     kept = [own for own in names if weights[own] >= _LEAST_WEIGHT]
     return Mixture(tuple(ways[own] for own in kept), tuple(weights[own] for own in kept))
 
