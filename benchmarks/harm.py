@@ -20,7 +20,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -39,13 +39,13 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from worlds import LABEL, WINDOW, WORDS, WORLDS, World
 
 import driftfit
-from driftfit.app import Column, Predictor, Settings, adapt_frame
+from driftfit.app import Checked, Column, Predictor, Settings, adapt_checked, check_frame
 from driftfit.app.models import model_from_word
 from driftfit.domains import ByQuantile, ByValue
 from driftfit.estimators import AutoAdaptedClassifier
-from driftfit.files import write_text
 from driftfit.models.scikit import seed_open
 from driftfit.seeds import derive_seed
+from driftfit.selection.gains import accuracy_before
 
 MODELS = ("logistic", "forest", "boosting")
 DECLARED = "declared"
@@ -153,9 +153,26 @@ def knows_assumptions() -> bool:
     return any(part.name == "assume" for part in fields(Settings))
 
 
-def by_frame(case: Case, model: Any, word: str | None) -> Answered:
+def looked_at(case: Case, model: Any) -> Checked:
+    """The table, checked with nothing declared: what all arms of `adapt_frame` share."""
+    return check_frame(case.hidden, settings_for(case, model, None))
+
+
+def declared_on(checked: Checked, word: str) -> Checked:
+    """What `check_frame` finds where an assumption is declared; its test was made with those of all the others."""
+    settings = replace(checked.settings, assume=(word,))
+    ladder = checked.ladder
+    if ladder is None:
+        raise ValueError("assumptions are for the default method on columns")
+    own = {name: one for name, one in ladder.tested.items() if name == word}
+    ladder = replace(ladder, declared=settings.assume, tested=own)
+    before = accuracy_before(ladder, checked.source, checked.prepared.sample, settings.seed)
+    return replace(checked, settings=settings, ladder=ladder, decision=replace(checked.decision, before=before))
+
+
+def by_frame(case: Case, checked: Checked, word: str | None) -> Answered:
     """`adapt_frame`, and the same table answered by its source model."""
-    result = adapt_frame(case.hidden, settings_for(case, model, word))
+    result = adapt_checked(checked if word is None else declared_on(checked, word))
     prepared, last = result.checked.prepared, result.predictor
     source = Predictor(prepared.plans, prepared.preprocessing, result.source.estimator, prepared.boolean)
     reference = source.predict_table(result.checked.table, prepared.windows[-1].rows, training=True)
@@ -227,14 +244,21 @@ def right(predicted: Any, truth: NDArray[np.str_]) -> float:
     return float((np.asarray(predicted).astype(str) == truth).mean())
 
 
-def run(case: Case, model_word: str, arm: str) -> dict[str, Any]:
-    """One arm on one table: what it did to the accuracy, and what it said."""
+def run(case: Case, model_word: str, arm: str, checked: Checked | None = None) -> dict[str, Any]:
+    """One arm on one table: what it did to the accuracy, and what it said.
+
+    ``checked`` is what `looked_at` found, where that is there already.
+    """
     kind, _, word = arm.partition(":")
     word = (case.declared or "") if word == DECLARED else word
-    model = seeded(model_word, case.seed)
-    started = time.perf_counter()
-    found = (by_frame if kind == "frame" else by_classifier)(case, model, word or None)
-    seconds = time.perf_counter() - started
+    started = time.process_time()
+    if kind == "frame":
+        found = by_frame(
+            case, checked if checked is not None else looked_at(case, seeded(model_word, case.seed)), word or None
+        )
+    else:
+        found = by_classifier(case, seeded(model_word, case.seed), word or None)
+    seconds = time.process_time() - started
     row = {"seconds": round(seconds, 3), "same": found.same, **found.said}
     row |= {"answer": right(found.answer["prediction"], case.truth)}
     row |= {"reference": right(found.reference["prediction"], case.truth)}
@@ -316,10 +340,16 @@ class Task:
             warnings.simplefilter("ignore")
             case = (table_case if self.real else world_case)(self.name, self.seed)
             shared = marks(case, seeded(self.model, self.seed))
+            checked = None
+            if any(arm.startswith("frame") for arm in self.arms):
+                try:
+                    checked = looked_at(case, seeded(self.model, self.seed))
+                except Exception:  # the same error is then told by each arm
+                    checked = None
             for arm in self.arms:
                 row = {"table": self.name, "model": self.model, "seed": self.seed, "arm": arm, **shared}
                 try:
-                    row |= run(case, self.model, arm)
+                    row |= run(case, self.model, arm, checked)
                 except Exception as error:  # a run that fails is a finding, and others go on
                     row["error"] = f"{type(error).__name__}: {error}"
                 yield row
@@ -556,10 +586,11 @@ def totals(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def write(rows: list[dict[str, Any]], target: Path, say: Callable[[str], None] = print) -> None:
-    """The summary as JSON and as Markdown."""
+    """The summary as JSON; as Markdown it is shown."""
     states = sorted({row["code"] for row in rows})
     lines = sorted(summary(rows), key=lambda line: (line["table"], line["arm"]))
-    by_model = summary(rows, ("table", "arm", "model"))
+    # With one model the lines are the same.
+    by_model = summary(rows, ("table", "arm", "model")) if len({row["model"] for row in rows}) > 1 else []
     over_all = totals(rows)
     write_record(
         target, lines, {row["seed"] for row in rows}, by_model=by_model, totals=over_all, code=states,
@@ -567,7 +598,6 @@ def write(rows: list[dict[str, Any]], target: Path, say: Callable[[str], None] =
     )  # fmt: skip
     text = markdown(lines, len(states))
     text += "\n" + markdown([line | {"table": line["kind"]} for line in over_all], 1).split("\n", 6)[-1]
-    write_text(target.with_suffix(".md"), text)
     say(text)
 
 

@@ -151,59 +151,9 @@ def transport() -> Words:
     yield f"the slowest takes {hostile['slowest / median of its size']:.1f} times the median"
 
 
-def trust_measured() -> Words:
-    paths = list(record("trust-calibration.json").values())
-    alarms = max(own["not 'do not adapt'"] for own in paths if own["case"] not in ("means", "rotation"))
-    held = min(own["covered"] for own in paths)
-    reliable = min(share for own in paths if (share := own["covered where reliable"]) is not None)
-    yield f"False alarms stay at or below {100 * alarms:.1f} %"
-    yield f"hold the truth in {100 * held:.0f} % or more of the paths, those that call themselves reliable in "
-    yield f"call themselves reliable in {100 * reliable:.0f} %"
+def trust() -> Words:
     rows = rows_of("trust-verdicts.json")
-    yield f"Of all {len(rows)} verdicts {rows.right.sum()} are right"
-    turned = rows[rows.path == "a growing share of the digits turned by 60 degrees"]
-    yield f"the advice is to generate domains in {(~turned.right).sum()} of {len(turned)} paths"
-    steps = rows[(rows.path == "digits turned to 60 degrees in steps of 5") & (rows.model == "LogisticRegression")]
-    yield f"the advice is to generate domains in {(~steps.right).sum()} of {len(steps)} paths, although"
-    yield from _on_tables()
-    yield from _estimates()
-
-
-def _on_tables() -> Words:
-    rows = record("trust-tables.json")
-    rows = rows[rows.table != ARTEFACT]
-    reliable = rows[rows.reliable]
-    inside = sum(
-        100 * e[1] <= old <= 100 * e[2] for e, old in zip(reliable.estimate, reliable["true old"], strict=True)
-    )
     yield f"Of {len(rows)} verdicts {rows.right.sum()} are right"
-    yield f"Of the estimates {len(reliable)} call themselves reliable, {inside} of these hold the truth"
-    yield f"{(~rows.estimable).sum()} are refused"
-
-
-def _estimates() -> Words:
-    rows, gate = rows_of("trust-accuracy.json"), rows_of("trust-accuracy.json", "gate")
-    default = "carried or agreement"
-    before, after = rows[~rows.adapted].mean(numeric_only=True), rows[rows.adapted].mean(numeric_only=True)
-    names = {
-        "confidence": "confidence misses",
-        "agreement": "agreement",
-        "carried": "carried labels",
-        default: "default",
-    }
-    for name, words in names.items():
-        points = " points before / after adaptation" if name == "confidence" else ""
-        yield f"{words} by {before[name]:.1f} / {after[name]:.1f}{points}"
-    refused = rows[f"{default}: refused"]
-    own = rows[~refused]
-    yield f"misses by {rows[default].mean():.2f} points on average over these {len(rows)} estimates"
-    yield f"Of these {refused.sum()} are refused"
-    inside = own[f"{default}: inside"].sum()
-    yield f"The other {len(own)} estimates miss by {own[default].mean():.1f} points on average, and {inside} of their"
-    yield f"to the source model in {(gate.kept < gate.source - 1).sum()} of {len(gate)} runs"
-    yield f"to the adapted one in {(gate.kept < gate.adapted - 1).sum()}:"
-    lost = gate[(gate.path == "Rotated MNIST, 2 given") & (gate.seed == 33)].iloc[0]
-    yield f"still better by {lost.adapted - lost.source:.0f} points"
 
 
 def vae() -> Words:
@@ -246,9 +196,7 @@ def rotated_mnist_reference() -> Words:
 
 
 _NOTES = (color_mnist_paper, covtype_reference, rotated_mnist_reference)
-_PAGES = (
-    *(choice, frontier, number_of_domains, peers, remedies_measured, scale_measured, transport, trust_measured, vae),
-)
+_PAGES = (*(choice, frontier, number_of_domains, peers, remedies_measured, scale_measured, transport, trust, vae),)
 FIGURES: dict[str, Callable[[], Words]] = {
     "README.md": readme,
     **{f"docs/{own.__name__}.md": own for own in _PAGES},

@@ -260,21 +260,6 @@ def sweep_on_gpus() -> Rows:
     return _on_gpus("sweep")
 
 
-def bounds() -> Rows:
-    data = record("trust-bounds.json")
-    for years, steps in (("1905-1951", 2), ("1905-1973", 5)):
-        own = [value for key, value in data.items() if key.startswith(years)]
-        yield {
-            "years": years,
-            "steps": str(steps),
-            "bound, five seeds": ", ".join(f"{one['bound']:.2f}" for one in own),
-            "true error": _range([one["true error"] for one in own], ".2f"),
-            "assumed mixing of a step": _range([one["assumed crossing"] for one in own], ".2f"),
-            "true mixing": _range([share for one in own for share in one["true crossing"]], ".2f"),
-            "time": _range([one["seconds"] for one in own], ".1f") + " s",
-        }
-
-
 def _range(values: list[float], form: str) -> str:
     return f"{min(values):{form}} - {max(values):{form}}"
 
@@ -408,8 +393,159 @@ def features() -> Rows:
     }
 
 
-def calibration() -> str:
-    return copied("trust-calibration.md", 0)
+def _harm(name: str = "harm.json") -> pd.DataFrame:
+    """Lines of the record of harm, with the word that was declared; shares as they are, gains in points."""
+    rows = rows_of(name)
+    own = rows.arm.str.partition(":")[2]
+    described = {name: world.declared or "" for name, world in _worlds().items()}
+    return rows.assign(
+        kind=rows.arm.str.partition(":")[0], word=own.where(own != "declared", rows.table.map(described))
+    )
+
+
+def _worlds() -> dict[str, Any]:
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    from worlds import WORLDS
+
+    return dict(WORLDS)
+
+
+def _mean(rows: pd.DataFrame, name: str, weights: str = "runs") -> float:
+    """Mean over runs; lines without the number count nothing."""
+    known = rows[rows[name].notna() & (rows[weights] > 0)]
+    return float((known[name] * known[weights]).sum() / known[weights].sum()) if len(known) else float("nan")
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.0f} %"
+
+
+def _points(value: float) -> str:
+    return f"{100 * value:+.1f}"
+
+
+def harm_default() -> Rows:
+    rows = _harm()
+    worlds = _worlds()
+    grouped = rows.table.map(lambda name: worlds[name].group is not None or name == "nothing-autoregressive")
+    still = rows.table.map(lambda name: worlds[name].still)
+    kinds = {
+        "nothing moves, rows independent": still & ~grouped,
+        "nothing moves, rows hang together": still & grouped,
+        "something moves": ~still,
+    }
+    for what, chosen in kinds.items():
+        for arm, words in (("frame", "`adapt`"), ("auto", "`AutoAdaptedClassifier`")):
+            own = rows[chosen & (rows.arm == arm)]
+            if own.empty:
+                continue
+            yield {
+                "worlds": what,
+                "": words,
+                "runs": str(own.runs.sum()),
+                "failed": str(own.failed.sum()),
+                "as the plain model, bit for bit": _percent(_mean(own, "as the reference")),
+                "more than 1 point lost": _percent(_mean(own, "lost a point")),
+                "said that something moved": _percent(_mean(own, "said moved")),
+            }
+
+
+def _of_the_possible(own: pd.DataFrame) -> float:
+    """Share of the possible gain, over lines in which there is more than a point to gain."""
+    own = own[own.possible > 0.01]
+    return _mean(own, "mean gain") / _mean(own, "possible") if len(own) else float("nan")
+
+
+def harm_declared() -> Rows:
+    rows = _harm()
+    rows = rows[(rows.kind == "frame") & (rows.word != "")]
+    states = {"true": ("holds",), "wrong, refutable": ("refutable",), "wrong, fits the rows": ("wrong",)}
+    for word in rows.word.unique():
+        for what, names in states.items():
+            own = rows[(rows.word == word) & rows.truth.isin(names) & ~rows.still.astype(bool)]
+            if len(own):
+                yield {
+                    "declared": f"`{word}`",
+                    "it is": what,
+                    "worlds": str(len(own)),
+                    "runs": str(own.runs.sum()),
+                    "refused": _percent(_mean(own, "refused")),
+                    "more than 1 lost": _percent(_mean(own, "lost a point")),
+                    "mean gain": _points(_mean(own, "mean gain")),
+                    "worst": _points(float(own.worst.min())),
+                }
+
+
+def harm_worlds() -> Rows:
+    rows, worlds = _harm(), _worlds()
+    for name, world in worlds.items():
+        own = rows[(rows.table == name) & (rows.arm == f"frame:{world.declared}")]
+        if world.declared and len(own):
+            share = _of_the_possible(own)
+            yield {
+                "world": world.about,
+                "declared": f"`{world.declared}`",
+                "runs": str(own.runs.sum()),
+                "plain model": f"{100 * _mean(own, 'reference'):.1f}",
+                "possible": _points(_mean(own, "possible")),
+                "gained": _points(_mean(own, "mean gain")),
+                "of the possible": MISSING if share != share else _percent(share),
+                "more than 1 lost": _percent(_mean(own, "lost a point")),
+            }
+
+
+def harm_intervals() -> Rows:
+    rows = _harm()
+    rows = rows[rows.word != ""].assign(sure=lambda own: own.runs * own.reliable)
+    still = rows.still.astype(bool)
+    kinds = {
+        "nothing moves": still,
+        "the declared assumption holds": ~still & (rows.truth == "holds"),
+        "it is wrong, and refutable": ~still & (rows.truth == "refutable"),
+        "it is wrong, and fits the rows": ~still & (rows.truth == "wrong"),
+    }
+    for what, chosen in kinds.items():
+        own = rows[chosen]
+        yield {
+            "worlds": what,
+            "runs": str(own.runs.sum()),
+            "called reliable": _percent(_mean(own, "reliable")),
+            "of these the interval holds": _percent(_mean(own, "coverage", "sure")),
+        }
+
+
+def harm_tables() -> Rows:
+    rows = _harm("harm_tables.json")
+    for word in rows[rows.kind == "frame"].word.unique():
+        own = rows[(rows.kind == "frame") & (rows.word == word)]
+        yield {
+            "declared": f"`{word}`" if word else "nothing",
+            "tables": str(own.table.nunique()),
+            "runs": str(own.runs.sum()),
+            "failed": str(own.failed.sum()),
+            "refused": _percent(_mean(own, "refused")) if word else MISSING,
+            "more than 1 lost": _percent(_mean(own, "lost a point")),
+            "mean loss": f"{100 * _mean(own, 'mean loss'):.1f}",
+            "mean gain": _points(_mean(own, "mean gain")),
+            "worst": _points(float(own.worst.min())),
+            "called reliable": _percent(_mean(own, "reliable")),
+        }
+
+
+def twins() -> Rows:
+    rows = _harm()
+    for name, words in (("prices-as-they-are", "labels by the amount"), ("prices-relative", "labels by the rank")):
+        own = rows[rows.table == name].set_index("arm")
+        yield {
+            "world": words,
+            "plain model": f"{100 * own.reference['frame']:.1f}",
+            **{
+                f"`--assume {word}`": f"{100 * (own.reference[arm] + own['mean gain'][arm]):.1f}"
+                for word in ("covariates", "scale")
+                if (arm := f"frame:{word}") in own.index
+            },
+            "runs": str(own.runs["frame"]),
+        }
 
 
 def verdicts() -> Rows:
@@ -418,53 +554,6 @@ def verdicts() -> Rows:
         given = ", ".join(f"{one} {count}" for one, count in own.advice.value_counts().items())
         right = f"{own.right.sum()} of {len(own)}"
         yield {"path": path, "model": model, "right": advice, "advice given": given, "right in": right}
-
-
-def advice_on_tables() -> Rows:
-    rows = record("trust-tables.json")
-    for _, row in rows[rows.table != ARTEFACT].iterrows():
-        value, low, high = (100 * number for number in row.estimate)
-        standing = "reliable" if row.reliable else "not reliable"
-        yield {
-            "table": row.table,
-            "seed": str(row.seed),
-            "advice": row.advice,
-            "old model": f"{row['true old']:.1f}",
-            "self-training": f"{row['true self-training']:.1f}",
-            "GOAT": f"{row['true GOAT']:.1f}",
-            "estimate of the old model": f"{value:.1f} ({low:.1f} to {high:.1f})" if row.estimable else MISSING,
-            "the estimate": standing if row.estimable else "refused",
-            "kept": row.kept,
-            "right": "yes" if row.right else "no",
-        }
-
-
-def estimates() -> Rows:
-    default = "carried or agreement"
-    for path, own in rows_of("trust-accuracy.json").groupby("path", sort=False):
-        before, after = own[~own.adapted].mean(numeric_only=True), own[own.adapted].mean(numeric_only=True)
-        columns = {f"{name} before / after": name for name in ("confidence", "agreement", "carried")}
-        misses = {title: f"{before[name]:.1f} / {after[name]:.1f}" for title, name in columns.items()}
-        inside = f"{100 * before[f'{default}: inside']:.0f} / {100 * after[f'{default}: inside']:.0f} %"
-        yield {
-            "path": str(path),
-            **misses,
-            f"**{default}** before / after": f"**{before[default]:.1f} / {after[default]:.1f}**",
-            "truth in its interval": inside,
-            "refused": f"{own[f'{default}: refused'].sum()} of {len(own)}",
-        }
-
-
-def decisions() -> Rows:
-    for path, own in rows_of("trust-accuracy.json", "gate").groupby("path", sort=False):
-        mean = own.mean(numeric_only=True)
-        yield {
-            "path (mean target accuracy)": str(path),
-            "source model": f"{mean.source:.1f}",
-            "adapted": f"{mean.adapted:.1f}",
-            "kept by the estimates alone": f"{mean['by estimates']:.1f}",
-            "kept by the decision": f"{mean.kept:.1f}",
-        }
 
 
 def plans() -> Rows:

@@ -42,8 +42,7 @@ print("kept:", decision.kept)
 print(*(fill(f"- {reason}", 72) for reason in decision.reasons), sep="\n")
 
 # %%
-# The true accuracies, from labels that were not used above. The estimate for the adapted model, in the last lines
-# above, is too high. The check before adapting is right.
+# The true accuracies, from labels that were not used above. The check before adapting is right.
 models = {"old model": gated.source_estimator_, "always adapted": always, "behind the gate": gated}
 accuracy = [fitted.score(X[target], y[target]) for fitted in models.values()]
 figure, axes = plt.subplots(figsize=(4.6, 3.2), layout="constrained")

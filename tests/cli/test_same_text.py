@@ -142,7 +142,6 @@ def test_the_numbers_are_the_same_in_json(tmp_path):
     assert adapted["check"] == looked
     assert adapted["verdict"]["decision"] == looked["advice"]
     assert adapted["accuracy"]["old"] == looked["accuracy"]
-    assert looked["estimated_accuracy"][-1]["before"]["value"] == looked["accuracy"]["estimate"]
 
 
 def test_text_of_the_users_is_text(tmp_path):

@@ -68,12 +68,6 @@ def test_a_gate_says_the_same_of_nothing_as_the_command_line():
     assert clf.decision_.keep_source
 
 
-@pytest.mark.filterwarnings("ignore::driftfit.errors.AdaptationWarning")
-def test_a_decision_tells_every_given_domain():
-    clf = GOATClassifier(n_generated=1, gate=Gate()).fit_path(PATH)
-    assert [domain.domain for domain in clf.decision_.along] == [domain.name for domain in PATH[1:]]
-
-
 def test_questions_do_not_advance_a_generator():
     rng = np.random.RandomState(0)
     clf = GOATClassifier(LogisticRegression(), random_state=rng)

@@ -6,8 +6,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 
 from driftfit.domains import Domain, DomainSequence
-from driftfit.selection import Advice, CarriedOrAgreement, PathView, check
-from driftfit.selection.same_law import holm, mixture_shares, same_laws, two_sample_test
+from driftfit.selection import Advice, PathView, check
+from driftfit.selection.exchange import Sides, joint_likeness, joint_test
+from driftfit.selection.same_law import holm, mixture_shares, same_laws
 
 
 def path(seed, n=200, n_steps=5, gap=3.0, spread=0.5, share=0.5, last_share=None, move=0.0):
@@ -75,6 +76,11 @@ def test_four_of_ten_classes_that_move_are_not_called_small_steps():
 # The parts ------------------------------------------------------------------------------------------
 
 
+def two_sample_test(x, y, rng, n_exchanges=199):
+    sides = Sides.of(np.arange(len(x)), np.arange(len(y)))
+    return joint_test(joint_likeness(np.concatenate([x, y])), sides, rng, n_exchanges)
+
+
 def test_p_values_of_equal_laws_are_uniform():
     p_values = []
     for seed in range(200):
@@ -109,25 +115,3 @@ def test_mixture_shares_of_three_classes():
     new = rng.choice(3, 600, p=[0.7, 0.3, 0.0])
     y = rng.normal(size=(600, 2)) + 4.0 * np.array([[0, 0], [1, 0], [0, 1]])[new]
     np.testing.assert_allclose(mixture_shares(x, codes, y, 4), [0.7, 0.3, 0.0, 0.0], atol=0.05)
-
-
-# Coverage -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{"gap": 1.0, "spread": 1.0, "n_steps": 2}, {"last_share": 0.25, "n_steps": 2}, {"move": 0.5, "n_steps": 2}],
-    ids=["overlap", "proportions", "move"],
-)
-def test_intervals_hold_the_truth_or_are_not_called_reliable(options):
-    # A small version of `benchmarks/trust.py calibration`: of 5 intervals of 95 %, four or more.
-    held = narrow = 0
-    for seed in range(5):
-        sequence = path(100 + seed, **options)
-        view = PathView.of(sequence, LogisticRegression(), seed)
-        guess = CarriedOrAgreement().prepare(view).estimate(view.learner, view.last, adapted=False)
-        truth = np.mean(view.learner.classes[view.source_predicted(view.last)] == sequence.target.labels)
-        held += guess.low <= truth <= guess.high or not guess.reliable
-        narrow += guess.reliable and guess.high - guess.low < 0.5
-    assert held >= 4
-    assert narrow >= 3

@@ -44,7 +44,7 @@ def test_the_adapted_model_is_kept_where_it_is_asked_for():
 def test_through_fit_with_sample_domain():
     X, y, domain = moving_gaussians((0, 0.5)).as_samples()
     classifier = GOATClassifier(gate=Gate(max_samples=200)).fit(X, y, sample_domain=domain)
-    assert classifier.decision_.before.method == "carried labels"
+    assert classifier.decision_.trusted
 
 
 def test_a_kept_model_says_that_no_domain_was_generated_where_the_check_asks_for_some():

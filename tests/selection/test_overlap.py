@@ -2,23 +2,14 @@
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
 
 from driftfit.datasets.toy import moving_gaussians
 from driftfit.domains import Domain, DomainSequence
 from driftfit.errors import InputError
 from driftfit.selection import (
-    Agreement,
-    CarriedAgreement,
-    CarriedOrAgreement,
-    PathView,
-    ThresholdedConfidence,
-    assess,
     overlap,
     rows_to_label,
 )
-
-ESTIMATORS = [ThresholdedConfidence(), Agreement(2), CarriedAgreement(), CarriedOrAgreement()]
 
 
 def clouds(shift, n=400, d=3, seed=0):
@@ -92,35 +83,6 @@ def jump(size=20.0):
     return DomainSequence([path[0], Domain(path[1].samples + np.array([0.0, size]), labels=path[1].labels, name="far")])
 
 
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda e: type(e).__name__)
-def test_without_overlap_every_estimator_refuses(estimator):
-    view = PathView.of(jump(), LogisticRegression())
-    guess = estimator.prepare(view).estimate(view.learner, 1, adapted=False)
-    assert not guess.reliable
-    assert (guess.low, guess.high) == (0.0, 1.0)
-    assert "cannot be estimated: label 97 rows" in guess.remark
-    here = PathView.of(jump(0.2), LogisticRegression())
-    near = estimator.prepare(here).estimate(here.learner, 1, adapted=False)
-    assert near.remark == ""
-    assert near.high - near.low < 0.5
-
-
-def test_carried_labels_need_overlap_at_every_step_and_no_more():
-    # Source and target do not overlap, neighbours do: what gradual adaptation rests on.
-    path = moving_gaussians((0, 0.5, 1.0, 1.5))
-    view = PathView.of(path, LogisticRegression())
-    assert not overlap(view.features(0), view.features(3)).estimable
-    assert CarriedAgreement().prepare(view).estimate(view.learner, 3, adapted=False).reliable
-    assert not Agreement(2).prepare(view).estimate(view.learner, 3, adapted=False).reliable
-
-
-def test_the_decision_says_so():
-    view = PathView.of(jump(), LogisticRegression())
-    decision = assess(view, view.learner)
-    assert not decision.before.reliable
-    assert "label 97 rows" in decision.before.remark
-
-
 def test_check_marks_what_is_not_reliable():
     pd = pytest.importorskip("pandas")
     from driftfit.app import Column, History, Settings, check_frame, check_summary
@@ -163,7 +125,7 @@ def test_the_predictions_file_holds_no_number_without_overlap(tmp_path):
     assert unknown in (tmp_path / "RUN" / "MODEL_CARD.md").read_text()
     page = build_page([summarise(result)])
     assert unknown in page
-    assert "they do not overlap" in page
+    assert "Label 97 rows to know it" in page
 
 
 def test_rows_too_heavy_to_be_judged_count_as_told_apart(rng):

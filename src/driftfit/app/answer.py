@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +20,6 @@ from driftfit.selection import (
     Ladder,
     LadderChoice,
     Metric,
-    PairedGain,
     default_metric,
 )
 from driftfit.selection.answers import worth_of
@@ -40,7 +38,6 @@ _NUMBERS = (
 # Rows to label where nothing says how many would settle anything.
 _BUDGET = 50
 _LONGEST_NAME = 40
-_TIME_OF_DAY = re.compile(r"(?<=\d{4}-\d\d-\d\d)T[\d:.]+")
 # A wider interval of a share says no more than that it is not known.
 _SAYS_NOTHING = 0.6
 _WAYS = {
@@ -153,11 +150,8 @@ def _counted(checked: Checked, found: Backtest) -> list[str]:
         codes = checked.prepared.training.source.codes(found.classes)
         said.append(default_metric(codes, len(found.classes))[1])
     if found.late < found.asked_late:
-        late = f"{found.late} window{'s' * (found.late != 1)} late" if found.late else "without delay"
-        came = f"labels come {found.asked_late} window{'s' * (found.asked_late != 1)} late"
-        said.append(f"{came}; history is too short for that, so it was measured with labels that come {late}")
-    elif found.late:
-        said.append(f"measured with labels that come {found.late} window{'s' * (found.late != 1)} late, as they do")
+        late = f"{found.late} window{'s' * (found.late != 1)} late" if found.late else "at once"
+        said.append(f"labels come {found.asked_late} windows late; too few have some, so past ones came {late} here")
     return said
 
 
@@ -209,25 +203,23 @@ def _moved(checked: Checked) -> str:
     n_all = len(dict.fromkeys(feature.name for feature in found.features))
     how_many = f"all {_count(n_all)}" if 1 < len(names) == n_all else f"{_count(len(names))} of {n_all}"
     if not names:
-        return f"{_since(checked)} the rows moved, though no single column clearly did."
+        return f"{_since(checked)} the rows moved; of no single column can that be told from chance."
     which = f": {_short(names[0])}" if len(names) == 1 else f", {_short(names[0])} most"
     return f"{_since(checked)} {how_many} columns moved{which}."
 
 
 def _nothing(ladder: Ladder | None) -> str:
-    """That nothing moved, and whether there are columns of which this cannot be said."""
+    """That nothing moved, and of how many columns this cannot be said."""
     slow = 0 if ladder is None else ladder.moved.n_slow
     if not slow or ladder is None:
         return "Nothing moved that can be seen in the rows."
-    left = "a column changes" if slow == 1 else "some columns change"
+    left = f"{_count(slow)} of {ladder.moved.n_columns} columns {'change' if slow > 1 else 'changes'}"
     return f"Nothing moved that can be seen in the rows, but {left} too slowly to be judged."
 
 
 def _since(checked: Checked) -> str:
     """With what the newest window is compared."""
-    name = checked.prepared.windows[0].name.replace("..", " to ")
-    days = _TIME_OF_DAY.sub("", name)
-    first = _short(days if len(set(days.split(" to "))) > 1 else name)
+    first = _short(checked.prepared.windows[0].name.replace("..", " to "))
     if checked.prepared.history is None:
         return f"Since {first}" if _is_date(first) else f"Since the first window ({first})"
     return f"Since the labelled rows ({first})" if _has_rows_to_predict(checked) else f"Within {first}"
@@ -253,7 +245,8 @@ def _count(number: int) -> str:
 def _windows(found: Backtest, way: str | None = None) -> str:
     """How many windows were judged, or those that a way was judged on."""
     n = len(found.windows) if way is None else _judged(found, way)
-    return f"{n} past window{'s' * (n != 1)}"
+    late = f" with labels {found.late} window{'s' * (found.late != 1)} late" if found.late else ""
+    return f"{n} past window{'s' * (n != 1)}{late}"
 
 
 def _judged(found: Backtest, way: str) -> int:
@@ -384,17 +377,12 @@ def _by_method(result: Result) -> str:
     if result.kept == "adapted":
         if settings.keep is Keep.ADAPTED:
             return f"The new model by {name} is used, as was asked for."
-        gain = decision.gain
-        more = "" if gain is None else f" to be right on {100 * gain.value:.1f} points more rows"
-        return f"The new model by {name} is used: without labels it is estimated{more or ' to be better'}."
+        return f"The new model by {name} is used: the rows do not speak against what that assumes."
     if result.adaptation.is_none_of(result.source):
         return _stays(result.checked, "nothing else was asked for")
     if decision.lost is not None:
         return _stays(result.checked, f"the model by {name} does not name one of the classes any more")
-    if decision.verdict.advice in (Advice.DO_NOT_ADAPT, Advice.GET_LABELS):
-        why = "nothing is to be gained" if decision.verdict.advice is Advice.DO_NOT_ADAPT else "steps are too large"
-        return _stays(result.checked, f"{why} along these windows")
-    return _stays(result.checked, f"{name} is not estimated to be clearly better")
+    return _stays(result.checked, decision.reasons[0])
 
 
 # What to expect -----------------------------------------------------------------------------------------
@@ -507,7 +495,7 @@ def _compared(result: Result) -> tuple[tuple[str, str, str, str], tuple[Compared
     """Everything that was compared, the reference first."""
     choice = result.choice
     if not isinstance(choice, LadderChoice):
-        return _old_and_new(result)
+        return ("", "", "", ""), ()
     found, ladder = choice.backtest, choice.ladder
     heads, rows = ("compared", "", "", ""), []
     taken_up = ladder is not None and choice.best != choice.reference
@@ -544,7 +532,7 @@ def _ways(found: Backtest, taken: str | None) -> list[Compared]:
     return rows + [Compared(name, note="could not run") for name in found.failed]
 
 
-def _signed(gain: Gain | PairedGain, in_points: bool) -> str:
+def _signed(gain: Gain, in_points: bool) -> str:
     by, digits = (100, 1) if in_points else (1, 3)
     # Minus nothing is nothing.
     value, low, high = (f"{round(by * one, digits) + 0.0:+.{digits}f}" for one in (gain.value, gain.low, gain.high))
@@ -583,20 +571,3 @@ def _tested(ladder: Ladder) -> tuple[Compared, ...]:
         Compared(f"{name}: {name.meaning}", note="do not fit" if one.rejected else "may fit")
         for name, one in ladder.tested.items()
     )
-
-
-def _old_and_new(result: Result) -> tuple[tuple[str, str, str, str], tuple[Compared, ...]]:
-    """The old model beside the one that a method made."""
-    decision, rows = result.decision, []
-    if decision.after is None:
-        return ("", "", "", ""), ()
-    name = f"new model by {_method_name(result)}"
-    old = _reference_word(result.checked)[4:]
-    for title, one, kept in ((old, decision.before, "source"), (name, decision.after, "adapted")):
-        gain = decision.gain if kept == "adapted" and one.reliable else None
-        share = (
-            f"{100 * one.value:.0f} % ({100 * one.low:.0f} to {100 * one.high:.0f})" if one.reliable else "not known"
-        )
-        shown = "" if gain is None else _signed(gain, True)
-        rows.append(Compared(title, share, shown, "taken" * (result.kept == kept)))
-    return ("compared", "estimated without labels", "gain in points", "today's answers"), tuple(rows)

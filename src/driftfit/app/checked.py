@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftfit.app.columns import conform
-from driftfit.app.features import as_matrix, feature_owners
+from driftfit.app.columns import as_matrix, conform, feature_owners
 from driftfit.app.labels import Labels
 from driftfit.app.models import BestModel, is_network, make_model, model_from_word
 from driftfit.app.own_model import answered_codes
@@ -26,20 +25,16 @@ from driftfit.methods.source_weights import importance_weights
 from driftfit.models import Learner, as_learner
 from driftfit.models.scikit import ScikitLearner
 from driftfit.seeds import derive_seed
-from driftfit.selection import AccuracyEstimate, Advice, Decision, Ladder, OwnAnswers, PathView, Verdict, assess, climb
-from driftfit.selection.accuracy import spread
+from driftfit.selection import Advice, Decision, Ladder, OwnAnswers, PathView, Verdict, assess, climb
+from driftfit.selection.accuracy_if import Draw, accuracy_if
 from driftfit.selection.diagnosis import Diagnosis, diagnose_drift
-from driftfit.selection.exchange import Moved, moved
-from driftfit.selection.gains import UNDECLARED, accuracy_before
-from driftfit.selection.overlap import overlapping
-from driftfit.selection.weighted import effective_size, mean
+from driftfit.selection.exchange import Moved, moved, row_units
+from driftfit.selection.gains import accuracy_before, not_represented
+from driftfit.selection.overlap import known_overlap
 
 # Stands in where nobody asked whether the windows can be followed.
 _UNSEEN = Decision(
     Verdict(Advice.DO_NOT_ADAPT, ("not looked at",), None, (), (), (), (), float("nan")),
-    AccuracyEstimate(0.0, 0.0, 1.0, "none").refused("not looked at"),
-    None,
-    (),
     None,
     "source",
     ("not looked at",),
@@ -62,7 +57,7 @@ class Checked:
     view : PathView
         What the decision was made on; the one after adapting is made on the same.
     decision : Decision
-        Verdict and estimates before adapting.
+        The verdict on the path, and what is known of the accuracy, before adapting.
     diagnosis : Diagnosis or str
         What moved between the first window and the last; why it cannot be said otherwise.
     ladder : Ladder or None
@@ -159,12 +154,16 @@ def _with_model_in_use(checked: Checked) -> Checked:
     here, there = prepared.training.source, prepared.training.target
     right = source == here.codes(checked.source.classes)
     weights = importance_weights(here.matrix(), there.matrix())
-    value = mean(right, weights)
-    half = spread((value, effective_size(len(weights), weights)))
-    estimate = AccuracyEstimate.around(value, half, "labelled rows of the first window, weighted as the last")
-    estimate = overlapping(estimate, view, 0, view.last)
-    if checked.ladder is None or Assumption.COVARIATES not in checked.ladder.declared:
-        estimate = replace(estimate, reliable=False, remark=estimate.remark or UNDECLARED)
+    declared = checked.ladder is not None and Assumption.COVARIATES in checked.ladder.declared
+    estimate = accuracy_if(
+        Draw(right.astype(float), row_units(here), weights),
+        len(np.unique(row_units(there))),
+        "labelled rows of the first window, weighted as the last",
+        declared=Assumption.COVARIATES if declared else None,
+        doubt=not_represented(prepared.training.ends(), weights, checked.settings.seed),
+    )
+    apart = known_overlap(view, 0, view.last)
+    estimate = estimate if apart.estimable else estimate.refused(apart.sentence)
     trained = "too high if the model was trained on these rows"
     estimate = replace(estimate, remark=f"{estimate.remark}; {trained}" if estimate.remark else trained)
     told = [

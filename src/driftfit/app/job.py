@@ -25,6 +25,8 @@ from driftfit.errors import InputError
 from driftfit.methods import (
     GOAT,
     Adaptation,
+    Assumption,
+    Method,
     Path,
     StepRecord,
     Workspace,
@@ -182,10 +184,10 @@ def adapt_checked(
     prepared, source = checked.prepared, checked.source
     store = (forecasts or Forecasts()).of(prepared.history, source, checked.settings)
     with recorded() as messages:
-        adaptation, students, tried = _adapted(checked, report, labelled, engine, store)
+        adaptation, method, tried = _adapted(checked, report, labelled, engine, store)
         choice = _choice(checked.settings, adaptation)
         report("estimate", 0, 1)
-        decision = _decision(checked, adaptation, choice, students)
+        decision = _decision(checked, adaptation, choice, method.assumes)
         path = adaptation.path or given_path(Workspace().encoded(source, prepared.training), measure_shift=False)
         report("estimate", 1, 1)
         model = source if decision.keep_source else adaptation.learner
@@ -270,8 +272,8 @@ def _predicted(
         yield frame.assign(**{f"prediction by {name}": other["prediction"] for name, other in named})
 
 
-def _decision(checked: Checked, adaptation: Adaptation, choice: Choice, students: dict[int, Learner]) -> Decision:
-    """Which model to keep: by the check and the estimates, or by the evidence that was weighed."""
+def _decision(checked: Checked, adaptation: Adaptation, choice: Choice, assumes: frozenset[Assumption]) -> Decision:
+    """Which model to keep: by what the method assumes, or by the evidence that was weighed."""
     if isinstance(choice, LadderChoice):
         return _by_evidence(checked.decision, choice)
     if adaptation.is_none_of(checked.source):
@@ -281,8 +283,8 @@ def _decision(checked: Checked, adaptation: Adaptation, choice: Choice, students
         checked.source,
         adaptation.learner,
         gate=checked.settings.gate,
-        students=students,
         n_generated=choice.n_generated,
+        assumes=assumes,
     )
 
 
@@ -300,8 +302,8 @@ def _by_evidence(decision: Decision, choice: LadderChoice) -> Decision:
         before, after = choice.measured
     elif ladder is not None and ladder.used is not None:
         before, after = ladder.before, ladder.estimate
-    unknown = AccuracyEstimate(0.0, 0.0, 1.0, "none").refused(f"label {rows_to_label()} rows to know it")
-    told = replace(decision, before=before or unknown, reasons=(choice.sentence,), along=())
+    unknown = AccuracyEstimate.unknown(f"label {rows_to_label()} rows to know it")
+    told = replace(decision, before=before or unknown, reasons=(choice.sentence,))
     return told if kept else replace(told, after=after or unknown, kept="adapted", compared=True)
 
 
@@ -317,8 +319,8 @@ def _adapted(
     labelled: LabelledRows | None,
     engine: Engine | None,
     store: Forecasts | None,
-) -> tuple[Adaptation, dict[int, Learner], dict[str, Learner]]:
-    """The adaptation, the model after each given window by its number, and that of each remedy by its name."""
+) -> tuple[Adaptation, Method, dict[str, Learner]]:
+    """The adaptation, the method that made it, and the model of each remedy by its name."""
     training, last = checked.prepared.training, checked.view.last
     # The worst class decides: a number that suits a typical one leaves it behind.
     ratios = [step.largest_ratio for step in checked.decision.verdict.steps]
@@ -326,7 +328,6 @@ def _adapted(
     columns = checked.table.image_shape is None and not is_network(checked.source.estimator)
     method = checked.settings.method_for(max(steps, default=1.0), columns=columns)
     total, done = len(table_methods()) + 4 if labelled is not None else method.n_steps(training), 0
-    students: dict[int, Learner] = {}
     tried: dict[str, Learner] = {}
 
     def advance(n_steps: int) -> None:
@@ -339,8 +340,6 @@ def _adapted(
         advance(1)
 
     def watch(record: StepRecord, student: Learner) -> None:
-        if not record.generated:
-            students[record.given_number(last)] = student
         advance(1)
 
     report("adapt", 0, total)
@@ -366,7 +365,7 @@ def _adapted(
     else:
         adaptation = adapt_with_labels(checked, labelled, watch, one_more, engine, store)
     report("adapt", total, total)
-    return adaptation, students, tried
+    return adaptation, method, tried
 
 
 def _choice(settings: Settings, adaptation: Adaptation) -> Choice:

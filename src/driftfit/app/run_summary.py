@@ -13,7 +13,7 @@ import numpy as np
 from driftfit import __version__
 from driftfit.app.answer import answer_ahead, answer_of
 from driftfit.app.checked import Checked
-from driftfit.app.features import feature_owners
+from driftfit.app.columns import feature_owners
 from driftfit.app.job import Result
 from driftfit.app.past_windows import past_windows
 from driftfit.app.report.numbers import confidence_histogram, domain_distances, flat_map, image_tiles, what_moved
@@ -98,7 +98,6 @@ def check_summary(checked: Checked) -> dict[str, Any]:
         "source_shares": _source_shares(checked),
         "diagnosis": _diagnosis(checked),
         "ladder": ladder_summary(checked.ladder),
-        "estimated_accuracy": [asdict(domain) for domain in decision.along],
         "sampled": prepared.sampled,
         "preprocessing": [plan.to_dict() for plan in prepared.plans],
         "warnings": list(checked.warnings),
@@ -148,7 +147,6 @@ def _data(result: Result) -> dict[str, Any]:
         "classes": _class_names(result),
         "n_rows": result.checked.table.n_rows,
         "n_target": len(result.predictions),
-        "n_windows": sum(not one.name.endswith(", no label") for one in prepared.history or prepared.windows),
         "windows": [{"name": window.name, "rows": len(window)} for window in prepared.windows],
     }
 
@@ -244,10 +242,8 @@ def _domains(result: Result) -> list[dict[str, Any]]:
 
 
 def _accuracy(result: Result) -> dict[str, Any]:
-    decision, last = result.decision, result.checked.view.last
-    new = decision.after
-    along = [] if new is None else [{"position": d.number / last, **_estimate(d.after)} for d in decision.along]
-    return {"old": _estimate(decision.before), "new": _estimate(new or decision.before), "path": along}
+    decision = result.decision
+    return {"old": _estimate(decision.before), "new": _estimate(decision.after or decision.before)}
 
 
 def _estimate(estimate: AccuracyEstimate) -> dict[str, Any]:

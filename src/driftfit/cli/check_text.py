@@ -68,15 +68,14 @@ def check_text(summary: dict[str, Any]) -> str:
 def _about_steps(summary: dict[str, Any]) -> list[str]:
     """Whether self-training could follow the windows, and every step between them."""
     where = "" if summary["where"] is None else ": " + " -> ".join(summary["where"])
-    header = ["step", "shift", "/ margin", "jumped", "across", "old %", "new %"]
-    rows = [_row(*parts) for parts in zip(summary["steps"], summary["estimated_accuracy"], strict=True)]
+    header = ["step", "shift", "/ margin", "jumped", "across"]
+    rows = [_row(step) for step in summary["steps"]]
     return [
         f"check of self-training: {summary['advice']}{where}",
         *(f"  - {reason}" for reason in summary["reasons"]),
         "",
         "/ margin: the shift in margins, of a typical and of the worst class; jumped: rows where nothing was before;",
-        "across: the plan's mass between classes, beyond noise; old %, new %: estimated accuracy of the old model and",
-        "after plain gradual self-training, from lowest to highest",
+        "across: the plan's mass between classes, beyond noise",
         text_table(header, rows),
     ]
 
@@ -94,29 +93,20 @@ def accuracy_line(name: str, guess: dict[str, Any]) -> str:
 
 
 def show_warnings(messages: Iterable[str]) -> None:
-    """Warnings, a line each on stderr."""
-    # Red where somebody looks.
-    start, end = ("\x1b[31m", "\x1b[0m") if sys.stderr.isatty() else ("", "")
+    """Warnings of other libraries, a line each on stderr."""
     for message in messages:
-        print(f"{start}driftfit: warning: {printable(message)}{end}", file=sys.stderr)
+        print(f"driftfit: warning: {printable(message)}", file=sys.stderr)
 
 
-def _row(step: dict[str, Any], accuracy: dict[str, Any]) -> list[str]:
+def _row(step: dict[str, Any]) -> list[str]:
     return [
         f"{step['before']} -> {step['after']}",
         _number(step["shift"], ".3g"),
         f"{_number(step['ratio'], '.1f')}-{_number(step['worst_ratio'], '.1f')}",
         f"{100 * step['jumped']:.0f} %",
         f"{100 * max(step['crossing'] - step['crossing_noise'], 0.0):.0f} %",
-        _interval(accuracy["before"]),
-        _interval(accuracy["after"]),
     ]
 
 
 def _number(value: float | None, form: str) -> str:
     return "-" if value is None else format(value, form)
-
-
-def _interval(guess: dict[str, Any]) -> str:
-    """From lowest to highest, or that it is not known."""
-    return f"{100 * guess['low']:.0f} to {100 * guess['high']:.0f}" if guess["reliable"] else "not known"

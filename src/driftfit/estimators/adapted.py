@@ -166,26 +166,21 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         # A path that cannot be checked is refused before the work.
         view = None if self.gate is None else self.gate.checked_view(sequence, learner)
         steps: list[Any] = [learner.estimator] if self.keep_steps else []
-        students: dict[int, Learner] = {}
 
         def watch(record: StepRecord, student: Learner) -> None:
             if self.keep_steps:
                 steps.append(student.estimator)
-            if not record.generated:
-                students[record.given_number(len(sequence) - 1)] = student
             if self.on_step is not None:
                 self.on_step(record, student)
 
         # Students are handed out only where somebody wants to see them.
-        wanted = self.keep_steps or self.on_step is not None or view is not None
+        wanted = self.keep_steps or self.on_step is not None
         adaptation = method.adapt(learner, past, watch if wanted else None)
         decision = None
         if view is not None:
             adapted = None if adaptation.is_none_of(learner) else adaptation.learner
             n_generated = adaptation.n_generated
-            decision = assess(
-                view, learner, adapted, gate=self.gate, students=students or None, n_generated=n_generated
-            )
+            decision = assess(view, learner, adapted, gate=self.gate, n_generated=n_generated, assumes=method.assumes)
         kept = adaptation.learner
         if decision is not None:
             kept = learner if decision.keep_source else kept

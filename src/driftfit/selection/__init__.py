@@ -1,23 +1,15 @@
 """What may be known without labels of today, and which model rests on it: assumptions, their tests, one choice."""
 
-from driftfit.selection.accuracy import AccuracyEstimate, AccuracyEstimator, PreparedEstimator
-from driftfit.selection.agreement import Agreement
-from driftfit.selection.along import DomainAccuracy, estimate_along
+from driftfit.selection.accuracy import AccuracyEstimate
 from driftfit.selection.backtest import Backtest, Forecast, backtest
 from driftfit.selection.by_evidence import IN_USE, ByEvidence, OwnAnswers
 from driftfit.selection.by_history import ByHistory
 from driftfit.selection.candidates import ALL_LABELS, as_way, history_ways, table_methods, ways_from_words
-from driftfit.selection.carried import CarriedAgreement
-from driftfit.selection.carried_or_agreement import CarriedOrAgreement
 from driftfit.selection.checking import check
 from driftfit.selection.chosen import GUARDS, Chosen, choose
 from driftfit.selection.committee import Committee
-from driftfit.selection.confidence import ThresholdedConfidence
 from driftfit.selection.decision import Decision, Keep, unanswered
-from driftfit.selection.distance_bounds import DistanceEstimate, class_distances, debiased_wasserstein
-from driftfit.selection.error_bound import ErrorCertificate, SourceCrossing, error_certificate
 from driftfit.selection.evidence import Evidence, Findings, Guard, Judgement, PlanAgreement
-from driftfit.selection.gain import PairedGain
 from driftfit.selection.gate import Gate, assess
 from driftfit.selection.guards import ClassShares, Names, StructureHolds
 from driftfit.selection.ladder import Alternative, Ladder, LadderChoice, Rung, Tested
@@ -30,7 +22,6 @@ from driftfit.selection.outcome import Choice, Gain
 from driftfit.selection.overlap import Overlap, overlap, rows_to_label
 from driftfit.selection.proportions import ProportionShift
 from driftfit.selection.refutation import climb
-from driftfit.selection.reweighted import ReweightedSource
 from driftfit.selection.runs import Candidate, Runs
 from driftfit.selection.same_law import SameLaw
 from driftfit.selection.scoring import Scores, score_candidates
@@ -49,13 +40,10 @@ __all__ = [
     "Gate",
     "Metric",
     "PathView",
-    "SourceCrossing",
     "assess",
     "backtest",
     "check",
     "choose",
-    "error_certificate",
-    "estimate_along",
     "rows_to_label",
     "score_candidates",
     "ways_from_words",

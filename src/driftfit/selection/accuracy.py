@@ -1,13 +1,9 @@
-"""Accuracy without labels: what an estimate is, and how one is asked for."""
+"""Accuracy without labels: what an estimate is, and what it is where none can be made."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import sqrt
-from typing import Protocol
-
-from driftfit.models import Learner
-from driftfit.selection.view import PathView
 
 NORMAL_95 = 1.96
 
@@ -56,6 +52,15 @@ class AccuracyEstimate:
         """
         return self.reliable or self.low > 0.0 or self.high < 1.0
 
+    @classmethod
+    def unknown(cls, remark: str) -> AccuracyEstimate:
+        """No estimate, and why there is none.
+
+        >>> AccuracyEstimate.unknown("too few rows").estimable
+        False
+        """
+        return cls(0.0, 0.0, 1.0, "none", reliable=False, remark=remark)
+
     def refused(self, remark: str) -> AccuracyEstimate:
         """The same value with an interval that excludes nothing: it ranks models, and says nothing about accuracy.
 
@@ -63,32 +68,6 @@ class AccuracyEstimate:
         AccuracyEstimate(value=0.9, low=0.0, high=1.0, method='test', reliable=False, remark='no overlap')
         """
         return replace(self, low=0.0, high=1.0, reliable=False, remark=remark)
-
-
-class PreparedEstimator(Protocol):
-    """An estimator that has looked at a path and can be asked about models on it."""
-
-    def estimate(self, learner: Learner, number: int, *, adapted: bool) -> AccuracyEstimate:
-        """Accuracy of a learner on domain ``number`` (0 is the source); ``adapted``: whether it was adapted to it."""
-        ...
-
-
-class AccuracyEstimator(Protocol):
-    """A way to estimate accuracy without labels, as a value."""
-
-    def prepare(self, view: PathView) -> PreparedEstimator:
-        """Calibrate on the source and look at the unlabelled domains."""
-        ...
-
-
-def prepared_on(view: PathView, estimator: AccuracyEstimator) -> PreparedEstimator:
-    """An estimator prepared on a view, once for everybody who shares the view."""
-    try:
-        hash(estimator)
-        key: object = estimator
-    except TypeError:
-        key = id(estimator)  # a value of somebody's own, with an array or a list in it
-    return view.once(("estimator", key), lambda: estimator.prepare(view))
 
 
 def spread(*rates: tuple[float, float]) -> float:

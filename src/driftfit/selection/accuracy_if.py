@@ -11,6 +11,7 @@ from scipy.stats import t as student_t
 
 from driftfit.methods import Assumption
 from driftfit.selection.accuracy import AccuracyEstimate
+from driftfit.selection.outcome import Gain
 from driftfit.selection.overlap import rows_to_label
 
 UNDECLARED = "only if a row's label is what it would have been before, which cannot be seen without labels"
@@ -70,6 +71,12 @@ class Draw:
     def quantile(self) -> float:
         """Student's quantile for a 95 % interval with so many units."""
         return float(student_t.ppf(0.975, max(self.size - 1.0, 1.0)))
+
+    @property
+    def gain(self) -> Gain:
+        """The mean with its 95 % interval, where the numbers are differences."""
+        half = self.quantile * self.error
+        return Gain(self.value, self.value - half, self.value + half)
 
 
 def _numbered(units: NDArray[np.int64]) -> NDArray[np.int64]:

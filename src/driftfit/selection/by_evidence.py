@@ -24,11 +24,12 @@ from driftfit.methods import (
 from driftfit.methods.held_out import held_out
 from driftfit.models import Learner
 from driftfit.parallel import Engine
+from driftfit.selection.accuracy_if import Draw
 from driftfit.selection.candidates import answer_to, table_methods
 from driftfit.selection.chosen import GUARDS, SCORE, SOURCE, Chosen
 from driftfit.selection.committee import Committee
-from driftfit.selection.gain import paired_gain
-from driftfit.selection.gains import Found, known_gain, unmoved
+from driftfit.selection.exchange import row_units
+from driftfit.selection.gains import Found, in_points, known_gain, unmoved
 from driftfit.selection.guards import ClassShares
 from driftfit.selection.ladder import Alternative, Ladder, LadderChoice, Rung, labels_to_settle
 from driftfit.selection.outcome import Choice
@@ -287,7 +288,11 @@ class ByEvidence(Method):
         if self.in_use is None:
             return None
         held = held_out(learner, masked.source, seed=self.seed, max_rows=None)
-        gain = paired_gain(self.in_use.source, held.logits.argmax(axis=1), held.codes)
+        old, new = (np.asarray(said == held.codes, float) for said in (self.in_use.source, held.logits.argmax(1)))
+        gain = Draw(new - old, row_units(masked.source)).gain
         if gain.high >= 0.0:
             return None
-        return f"the model behind it is worse than the one in use on the first window: {gain}; choose another --model"
+        return (
+            f"the model behind it is worse than the one in use on the first window: {in_points(gain)}; choose another "
+            "--model"
+        )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal
 
 from driftfit.selection.accuracy import AccuracyEstimate
-from driftfit.selection.along import DomainAccuracy
-from driftfit.selection.gain import Compared, PairedGain
+from driftfit.selection.overlap import rows_to_label
 from driftfit.selection.verdict import Advice, Verdict
 
 Kept = Literal["source", "adapted"]
@@ -21,6 +20,10 @@ class Keep(Enum):
     ADAPTED = "adapted"
 
 
+def _unknown() -> AccuracyEstimate:
+    return AccuracyEstimate.unknown(f"label {rows_to_label()} rows to know it")
+
+
 @dataclass(frozen=True)
 class Decision:
     """Answer of `driftfit.selection.assess` and of `Gate.decide`.
@@ -29,13 +32,6 @@ class Decision:
     ----------
     verdict : Verdict
         What the check of the path says.
-    before : AccuracyEstimate
-        Of the source model on the target.
-    after : AccuracyEstimate or None
-        Of the adapted model on the target; None where nothing was adapted. Not reliable where a class was lost.
-    along : tuple of DomainAccuracy
-        Estimates on the domains after the source, of the source model and of the students.
-        Before adapting, the students are those of plain gradual self-training.
     lost : str or None
         The class that adaptation lost, in words.
     kept : str
@@ -44,22 +40,23 @@ class Decision:
         Why this model is kept, the deciding reason first.
     n_generated : int
         Domains that were generated between two neighbours.
-    gain : PairedGain or None
-        What the adapted model is estimated to win over the source model on the same rows of the target.
     compared : bool
-        Whether the model was kept because a comparison without labels found it better, whatever the verdict.
+        Whether the model was kept by evidence other than the check of the path, such as labels or a declared
+        assumption.
+    before : AccuracyEstimate
+        Of the source model on the target; unknown where no evidence speaks of it.
+    after : AccuracyEstimate or None
+        Of the adapted model on the target; None where nothing was adapted.
     """
 
     verdict: Verdict
-    before: AccuracyEstimate
-    after: AccuracyEstimate | None
-    along: tuple[DomainAccuracy, ...]
     lost: str | None
     kept: Kept
     reasons: tuple[str, ...]
     n_generated: int = 0
-    gain: PairedGain | None = None
     compared: bool = False
+    before: AccuracyEstimate = field(default_factory=_unknown)
+    after: AccuracyEstimate | None = None
 
     @property
     def keep_source(self) -> bool:
@@ -73,15 +70,18 @@ class Decision:
 
     @property
     def trusted(self) -> bool:
-        """Whether the path was followed as the verdict advises, and the adapted model is the one to use."""
-        filled = self.verdict.advice is Advice.GENERATE and self.n_generated > 0
-        return (self.verdict.trusted or filled or self.compared) and not self.keep_source
+        """Whether evidence stands behind the adapted model, and it is the one to use."""
+        return (self.compared or followed(self.verdict, self.n_generated)) and not self.keep_source
 
     @property
     def sentence(self) -> str:
-        """The decision and its deciding reason in words, and whether the verdict asked for what was not done."""
-        missing = [reason for reason in self.reasons[1:] if reason in unanswered(self.verdict, self.n_generated)]
-        return "; ".join([self.reasons[0], *missing, f"the {self.kept} model is kept"])
+        """The decision and its deciding reason in words."""
+        return "; ".join([*self.reasons, f"the {self.kept} model is kept"])
+
+
+def followed(verdict: Verdict, n_generated: int) -> bool:
+    """Whether the path was followed as the verdict advises: as it is, or with generated domains."""
+    return verdict.trusted or (verdict.advice is Advice.GENERATE and n_generated > 0)
 
 
 def unanswered(verdict: Verdict, n_generated: int) -> tuple[str, ...]:
@@ -92,23 +92,25 @@ def unanswered(verdict: Verdict, n_generated: int) -> tuple[str, ...]:
     return (f"the check asks for domains generated between {where}, and none was generated",)
 
 
-def decided(verdict: Verdict, found: Compared | None, lost: str | None, keep: Keep) -> tuple[Kept, tuple[str, ...]]:
-    """Which model to keep and why: the verdict's veto, then a lost class, then the gain on the same rows."""
-    if found is None:
-        return "source", ("no adaptation was asked for",)
-    estimates = (
-        f"estimated target accuracy by {found.after.method}: {100 * found.before.value:.1f} % before and "
-        f"{100 * found.after.value:.1f} % after adaptation, on the same rows {found.gain}"
-    )
-    against = []
-    if verdict.advice in (Advice.DO_NOT_ADAPT, Advice.GET_LABELS):
-        against.append(f"the check advises: {verdict.advice.value}")
-    if lost is not None:
-        against.append(lost)
+def decided(
+    verdict: Verdict, n_generated: int, against: tuple[str, ...], keep: Keep, *, along_path: bool
+) -> tuple[Kept, tuple[str, ...]]:
+    """Which model to keep and why: the source model where anything speaks against the adapted one.
+
+    Parameters
+    ----------
+    verdict : Verdict
+    n_generated : int
+    against : tuple of str
+        What speaks against the adapted model, whatever the path.
+    keep : Keep
+    along_path : bool
+        Whether the method rests on the path, so that the verdict counts.
+    """
+    if along_path and not followed(verdict, n_generated):
+        against = (*(unanswered(verdict, n_generated) or (f"the check advises: {verdict.advice.value}",)), *against)
     if keep is Keep.ADAPTED:
-        return "adapted", ("; ".join(["the adapted model was asked for in any case", *against, estimates]),)
-    if not found.gain.settled:
-        estimates += ", not settled by more than sampling error"
-    # Estimates that may be wrong altogether must at least be sure of the order of the two models.
-    better = found.gain.settled or (found.after.reliable and found.gain.value >= 0.0)
-    return "source" if against or not better else "adapted", (*against, estimates)
+        return "adapted", ("; ".join(["the adapted model was asked for in any case", *against]),)
+    if against:
+        return "source", against
+    return "adapted", ("nothing speaks against what the method assumes",)

@@ -23,13 +23,22 @@ from driftfit.selection.evidence import Judgement
 from driftfit.selection.exchange import row_units
 from driftfit.selection.ladder import Ladder
 from driftfit.selection.outcome import Gain
-from driftfit.selection.overlap import rows_to_label
+from driftfit.selection.overlap import overlap, rows_to_label
 from driftfit.selection.runs import Runs
 
 __all__ = ["UNDECLARED", "Found", "accuracy_before", "known_gain", "unmoved"]
 
 _FOLDS = 5
 _WEIGHTED = "labelled rows of the first window, weighted as the last"
+
+
+def in_points(gain: Gain) -> str:
+    """A gain in accuracy with its interval.
+
+    >>> in_points(Gain(0.012, -0.004, 0.03))
+    '+1.2 points (-0.4 to +3.0)'
+    """
+    return f"{100 * gain.value:+.1f} points ({100 * gain.low:+.1f} to {100 * gain.high:+.1f})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +63,7 @@ class Found:
     @property
     def gain_in_words(self) -> str:
         """In points of accuracy."""
-        own = self.gain
-        return f"{100 * own.value:+.1f} points ({100 * own.low:+.1f} to {100 * own.high:+.1f})"
+        return in_points(self.gain)
 
     def judge(self, runs: Runs) -> Judgement:
         """The gain for every row; whole intervals are known only for all rows together, so the lower end decides."""
@@ -126,11 +134,11 @@ def accuracy_before(ladder: Ladder, learner: Learner, sequence: DomainSequence, 
     declared = ladder.declared
     if not ladder.moved.rejected:
         found = unmoved(learner, sequence, declared, seed)
-        return found or AccuracyEstimate(0.0, 0.0, 1.0, "none").refused("too few labelled rows to hold some out")
+        return found or AccuracyEstimate.unknown("too few labelled rows to hold some out")
     known = next((name for name in declared if name in ladder.standing), None)
     if declared and known not in (Assumption.COVARIATES, Assumption.PROPORTIONS):
         why = "what was declared is refuted" if known is None else f"{known} says nothing about the old model"
-        return AccuracyEstimate(0.0, 0.0, 1.0, "none").refused(f"{why}: label {rows_to_label()} rows")
+        return AccuracyEstimate.unknown(f"{why}: label {rows_to_label()} rows")
     ends = sequence.masked().ends()
     try:
         if known is Assumption.PROPORTIONS:
@@ -138,8 +146,8 @@ def accuracy_before(ladder: Ladder, learner: Learner, sequence: DomainSequence, 
         else:
             found = _weighted_accuracy(learner, ends, seed, known)
     except InputError as error:
-        return AccuracyEstimate(0.0, 0.0, 1.0, "none").refused(str(error))
-    return found or AccuracyEstimate(0.0, 0.0, 1.0, "none").refused("it says nothing about the old model")
+        return AccuracyEstimate.unknown(str(error))
+    return found or AccuracyEstimate.unknown("it says nothing about the old model")
 
 
 def _weighted_accuracy(
@@ -148,9 +156,21 @@ def _weighted_accuracy(
     """Of the source model, by held-out rows of the source that are weighted as the target has them."""
     weights = importance_weights(dense_matrix(ends.source), dense_matrix(ends.target))
     here, there, held = _units_and_answers(learner, ends, seed)
-    found = accuracy_if(Draw(_right(held), here, weights), len(np.unique(there)), _WEIGHTED, declared=declared)
+    left = not_represented(ends, weights, seed)
+    draw = Draw(_right(held), here, weights)
+    found = accuracy_if(draw, len(np.unique(there)), _WEIGHTED, declared=declared, doubt=left)
     apart = raw_overlap(ends, seed)
     return found if apart.estimable else found.refused(apart.sentence)
+
+
+def not_represented(ends: DomainSequence, weights: NDArray[np.float64], seed: int = 0) -> float:
+    """Share of the target that weighted rows of the source still do not stand for, as far as that is beyond chance.
+
+    A classifier that tells the two apart with an AUC of ``a`` shows that they differ in ``2 a - 1`` of their mass; on
+    these rows a model may be right or wrong.
+    """
+    left = overlap(ends.source.matrix(), ends.target.matrix(), weights=(weights / weights.sum(), None), seed=seed)
+    return max(2.0 * left.low - 1.0, 0.0)
 
 
 def _units_and_answers(
@@ -170,7 +190,8 @@ def _weighted(method: ImportanceWeights, learner: Learner, ends: DomainSequence,
     here, there, held = _units_and_answers(learner, ends, seed)
     plain = _right(held)
     n_units = len(np.unique(there))
-    before = accuracy_if(Draw(plain, here, weights), n_units, _WEIGHTED, declared=Assumption.COVARIATES)
+    known: Any = {"declared": Assumption.COVARIATES, "doubt": not_represented(ends, weights, seed)}
+    before = accuracy_if(Draw(plain, here, weights), n_units, _WEIGHTED, **known)
     apart = raw_overlap(ends, seed)
     if not apart.estimable:
         before = before.refused(apart.sentence)
@@ -178,10 +199,8 @@ def _weighted(method: ImportanceWeights, learner: Learner, ends: DomainSequence,
     if not learner.takes_weights:
         return Found(Gain(0.0, 0.0, 0.0), before, before)
     other = _weighted_answers(learner, ends, weights, here, seed)
-    after = accuracy_if(Draw(other, here, weights), n_units, _WEIGHTED, declared=Assumption.COVARIATES)
-    draw = Draw(other - plain, here, weights)
-    half = draw.quantile * draw.error
-    return Found(Gain(draw.value, draw.value - half, draw.value + half), before, after)
+    after = accuracy_if(Draw(other, here, weights), n_units, _WEIGHTED, **known)
+    return Found(Draw(other - plain, here, weights).gain, before, after)
 
 
 def _weighted_answers(

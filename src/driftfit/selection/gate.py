@@ -1,37 +1,33 @@
-"""The one decision: is the path gradual enough, what do the models get right, and which of them to use?"""
+"""The one decision: does what a method assumes stand, was a class lost on the way, and which model to use?"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any
 
 from driftfit.domains import Domain, DomainSequence
 from driftfit.errors import InputError
-from driftfit.methods import Transport
+from driftfit.methods import Assumption, Transport
 from driftfit.models import Learner
-from driftfit.selection.accuracy import AccuracyEstimator, prepared_on
-from driftfit.selection.along import accuracy_along
-from driftfit.selection.carried_or_agreement import CarriedOrAgreement
 from driftfit.selection.checking import FEWEST_SAMPLES, diagnose
-from driftfit.selection.decision import Decision, Keep, decided, unanswered
-from driftfit.selection.gain import compared
+from driftfit.selection.decision import Decision, Keep, decided
 from driftfit.selection.lost_class import lost_class
+from driftfit.selection.refutation import climb
 from driftfit.selection.view import PathView
+
+_PATH = frozenset({Assumption.PATH})
 
 
 @dataclass(frozen=True)
 class Gate:
     """How to decide between a source model and its adapted version, without target labels.
 
-    The source model is kept where the verdict says "do not adapt" or "get labels here", where adaptation
-    lost a class, or where the adapted model is estimated to be worse on the same rows. Where the estimates are not
-    reliable, it must be better by more than sampling error.
+    The source model is kept where the data refute what the method assumes (for methods that follow a path: where the
+    verdict is other than "adapt", or asks for generated domains and there are some), and where adaptation lost a class.
 
     Parameters
     ----------
-    estimator : AccuracyEstimator
-        `CarriedOrAgreement` by default.
     keep : Keep
         ``Keep.ADAPTED`` says all the same and keeps the adapted model in any case.
     seed : int
@@ -45,15 +41,13 @@ class Gate:
     >>> from sklearn.linear_model import LogisticRegression
     >>> from driftfit.datasets.toy import moving_gaussians
     >>> from driftfit.models import as_learner
-    >>> path = moving_gaussians((0, 0.5, 1.0))
+    >>> path = moving_gaussians((0, 3))
     >>> source = as_learner(LogisticRegression(), np.array([0, 1])).fit(path.source.samples, path.source.labels)
-    >>> spoilt = source.fit(path.target.samples, 1 - path.target.labels)
-    >>> decision = Gate().decide(path, source, spoilt)
-    >>> decision.kept, decision.after.value < decision.before.value
-    ('source', True)
+    >>> adapted = source.fit(path.target.samples, path.target.labels)
+    >>> Gate().decide(path, source, adapted).sentence
+    'the check asks for domains generated between 0 -> 1, and none was generated; the source model is kept'
     """
 
-    estimator: AccuracyEstimator = field(default_factory=CarriedOrAgreement)
     keep: Keep = Keep.BETTER
     seed: int = 0
     max_samples: int | None = 2_000
@@ -86,12 +80,12 @@ class Gate:
         source: Learner,
         adapted: Learner | None = None,
         *,
-        students: Mapping[int, Learner] | None = None,
         n_generated: int = 0,
+        assumes: Collection[Assumption] = _PATH,
     ) -> Decision:
         """`assess` on a view of its own; both learners are trained, ``source`` on the source of the sequence."""
         view = self.view(sequence, source)
-        return assess(view, source, adapted, gate=self, students=students, n_generated=n_generated)
+        return assess(view, source, adapted, gate=self, n_generated=n_generated, assumes=assumes)
 
     def _sampled(self, domain: Domain) -> Domain:
         # The rows that plans are made between, where these are as many.
@@ -104,10 +98,10 @@ def assess(
     adapted: Learner | None = None,
     *,
     gate: Gate | None = None,
-    students: Mapping[int, Learner] | None = None,
     n_generated: int = 0,
+    assumes: Collection[Assumption] = _PATH,
 ) -> Decision:
-    """Verdict, estimates and the model to use, all on one view.
+    """The verdict and the model to use, on one view.
 
     A second call on the same view, once something was adapted, repeats nothing of the first.
 
@@ -117,14 +111,13 @@ def assess(
     source : Learner
         Trained on the source.
     adapted : Learner, optional
-        Its version for the target; without it the decision is about the path and the source model alone.
+        Its version for the target; without it the decision is about the path alone.
     gate : Gate, optional
-        The estimator and what to keep; seed and samples are those of the view.
-    students : mapping of int to Learner, optional
-        The model after each given domain, by the number of the domain; by default those of plain
-        gradual self-training before adapting, and the adapted model on the target after it.
+        What to keep; seed and samples are those of the view.
     n_generated : int
         Domains that were generated between two neighbours.
+    assumes : collection of Assumption
+        What the method rests on (`driftfit.methods.Method.assumes`), which is tested.
 
     Examples
     --------
@@ -132,21 +125,26 @@ def assess(
     >>> from driftfit.datasets.toy import moving_gaussians
     >>> view = PathView.of(moving_gaussians((0, 0.5, 1.0)), LogisticRegression())
     >>> decision = assess(view, view.learner)
-    >>> decision.verdict.advice.value, decision.kept, len(decision.along)
-    ('adapt', 'source', 2)
+    >>> decision.verdict.advice.value, decision.kept
+    ('adapt', 'source')
     """
-    gate = gate or Gate()
-    if students is None:
-        students = dict(enumerate(view.students)) if adapted is None else {view.last: adapted}
-    verdict = diagnose(view)
-    prepared = prepared_on(view, gate.estimator)
-    along = accuracy_along(view, gate.estimator, source, students)
+    keep, verdict = (gate or Gate()).keep, diagnose(view)
     if adapted is None:
-        before = prepared.estimate(source, view.last, adapted=False)
-        return Decision(verdict, before, None, along, None, *decided(verdict, None, None, gate.keep), n_generated)
-    found = compared(prepared, source, adapted, view.last)
+        return Decision(verdict, None, "source", ("no adaptation was asked for",), n_generated)
     lost = lost_class(view, source, adapted)
-    kept, reasons = decided(verdict, found, lost, gate.keep)
-    reasons += unanswered(verdict, n_generated)
-    after = found.after if lost is None else replace(found.after, reliable=False)
-    return Decision(verdict, found.before, after, along, lost, kept, reasons, n_generated, found.gain)
+    against = (*_refuted(view, assumes), *([lost] if lost else []))
+    kept, reasons = decided(verdict, n_generated, against, keep, along_path=Assumption.PATH in assumes)
+    tested = bool(set(assumes) - _PATH) and not against
+    return Decision(verdict, lost, kept, reasons, n_generated, compared=tested and kept == "adapted")
+
+
+def _refuted(view: PathView, assumes: Collection[Assumption]) -> tuple[str, ...]:
+    """What the rows say against assumptions that are not about the path."""
+    others = tuple(name for name in Assumption if name in assumes and name is not Assumption.PATH)
+    if not others or len(view.sequence.target.samples.shape) > 2:
+        # Pixels are no columns: nothing is tested on them but the path.
+        return ()
+    ladder = view.once(("ladder", others), lambda: climb(view.learner, view.sequence, others, seed=view.seed))
+    if not ladder.moved.rejected:
+        return (ladder.moved.sentence,)
+    return tuple(one.sentence for one in ladder.tested.values() if one.rejected)

@@ -198,8 +198,12 @@ def _between_halves(learner: Learner, ends: DomainSequence, scaled: Domain, seed
 
 
 def _path(view: PathView) -> Tested:
-    """Every step must be small against the margins of the classes."""
+    """Every step must be small against the margins, or so even that generated domains can fill them."""
     verdict = diagnose(view)
     if verdict.advice is Advice.ADAPT:
         return Tested(Assumption.PATH, None, verdict.reasons[0])
+    if verdict.advice is Advice.GENERATE and verdict.even:
+        return Tested(
+            Assumption.PATH, None, f"the steps are even, and generated domains can fill them: {verdict.reasons[0]}"
+        )
     return Tested(Assumption.PATH, verdict.reasons[0])

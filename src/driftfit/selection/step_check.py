@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from driftfit.seeds import derive_seed
-from driftfit.selection.distance_bounds import excess_square
 from driftfit.selection.moves import LabelledPoints, Moves
 from driftfit.selection.weighted import Weights, mean, quantile, total_variation
 from driftfit.transport import Plan, transport, wasserstein
@@ -231,14 +230,19 @@ def _whole_square(
 
 
 def _excess_square(a0: LabelledPoints, b0: LabelledPoints, a1: LabelledPoints, b1: LabelledPoints) -> float:
-    """Mean squared distance between halves of two domains less that between halves of one; NaN for few samples."""
-    if min(len(a0), len(b0), len(a1), len(b1)) < _FEWEST:
+    """Mean squared distance between halves of two domains less that between halves of one; NaN for few samples.
+
+    All halves are cut to the size of the smallest, because noise depends on it.
+    """
+    size = min(len(a0), len(b0), len(a1), len(b1))
+    if size < _FEWEST:
         return float("nan")
-    return excess_square(
-        (a0.features, b0.features),
-        (a1.features, b1.features),
-        ((a0.weights, b0.weights), (a1.weights, b1.weights)),
-    )
+
+    def square(one: LabelledPoints, other: LabelledPoints) -> float:
+        weights = [None if own.weights is None else own.weights[:size] for own in (one, other)]
+        return wasserstein(one.features[:size], other.features[:size], 2.0, *weights) ** 2
+
+    return float(0.5 * (square(a0, b1) + square(b0, a1) - square(a0, b0) - square(a1, b1)))
 
 
 def _margin(a: LabelledPoints, b: LabelledPoints, code: int) -> float:

@@ -77,6 +77,11 @@ class Verdict:
         """Whether the path can be adapted along as it is."""
         return self.advice is Advice.ADAPT
 
+    @property
+    def even(self) -> bool:
+        """Whether the way is spread over several steps, and none of them is most of it."""
+        return len(self.steps) > 2 and _uneven_step(self.steps) is None
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON; numbers that are not known are None."""
         plain: dict[str, Any] = {
@@ -202,20 +207,27 @@ def trouble(step: StepCheck) -> tuple[Advice, str] | None:
 
 def _remarks(steps: tuple[StepCheck, ...], detour: float) -> list[str]:
     remarks = []
-    shifts = np.array([step.shift for step in steps])
-    if len(steps) > 2:
-        largest = int(np.argmax(shifts))
-        others = float(np.median(np.delete(shifts, largest)))
-        if others > 0 and shifts[largest] > _UNEVEN * others:
-            step = steps[largest]
-            remarks.append(
-                f"the step {step.before} -> {step.after} is {shifts[largest] / others:.1f} times as large as the others"
-            )
+    found = _uneven_step(steps)
+    if found is not None:
+        step, times = found
+        remarks.append(f"the step {step.before} -> {step.after} is {times:.1f} times as large as the others")
     if np.isfinite(detour) and detour >= max(len(steps), 2):
         remarks.append(
             f"the path is {detour:.1f} times as long as the direct way: check that the domains are in the right order"
         )
     return remarks
+
+
+def _uneven_step(steps: tuple[StepCheck, ...]) -> tuple[StepCheck, float] | None:
+    """The step that is much larger than the others, and how many times, where there is one."""
+    shifts = np.array([step.shift for step in steps])
+    if len(steps) < 3:
+        return None
+    largest = int(np.argmax(shifts))
+    others = float(np.median(np.delete(shifts, largest)))
+    if shifts[largest] <= _UNEVEN * others:
+        return None
+    return steps[largest], float(shifts[largest] / others) if others > 0 else float("inf")
 
 
 def _without_nan(value: Any) -> Any:

@@ -12,7 +12,7 @@ from importlib.resources import files
 
 import pytest
 
-from driftfit.app.report.accuracy import confidence_histogram, overlaid_paths
+from driftfit.app.report.accuracy import confidence_histogram
 from driftfit.app.report.content import short, stops
 from driftfit.app.report.listings import gain_unit
 from driftfit.app.report.moved import drift_bars, feature_bars, feature_shares, plan_lines, png, strips
@@ -136,14 +136,6 @@ def test_labels_under_the_axis_do_not_overlap(result):
     places = sorted(frame.x(position) for position, _ in shown)
     assert len(shown) >= 2
     assert min(b - a for a, b in itertools.pairwise(places)) > 80
-
-
-def test_the_ends_of_overlaid_paths_are_source_and_target():
-    path = {"accuracy": {"path": [{"position": 0.5, "estimate": 0.8}, {"position": 1.0, "estimate": 0.7}]}}
-    drawing = str(overlaid_paths([("one", path), ("two", {})]))
-    middle, end = (float(x) for x in re.findall(r'<circle[^>]* cx="([\d.]+)"', drawing))
-    assert middle == pytest.approx((48 + end) / 2)
-    assert overlaid_paths([("two", {})]) is None
 
 
 def test_features_are_sorted_and_cut(result):

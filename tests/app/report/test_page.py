@@ -279,9 +279,6 @@ def test_an_enormous_result_stays_below_six_megabytes(image_result):
     image_result["map"]["points"] = [[rng.random(), rng.random()] for _ in range(n)]
     image_result["distances"] = [[1.0] * n for _ in range(n)]
     image_result["class_shares"] = [{"position": i / (n - 1), "shares": [0.01] * 100} for i in range(n)]
-    image_result["accuracy"]["path"] = [
-        {"position": i / (n - 1), "estimate": 0.5, "low": 0.4, "high": 0.6} for i in range(n)
-    ]
     image_result["data"]["classes"] = ["k" * 1000 + str(i) for i in range(100)]
     image_result["features"] = [{"name": "f" * 1000, "share": 1e-4} for _ in range(10_000)]
     image_result["preprocessing"] = [{"column": "c" * 1000, "kind": "number", "note": "n" * 1000}] * 10_000

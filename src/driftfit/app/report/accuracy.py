@@ -1,45 +1,15 @@
-"""Accuracy along several paths, and how sure old and new model are."""
+"""How sure old and new model are."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from markupsafe import Markup
 
-from driftfit.app.report.content import MOST_STOPS, dig, number, percent, records, short, thin
+from driftfit.app.report.content import dig, number, percent, short
 from driftfit.app.report.svg import Frame, picture, polyline, tag, ticks
-
-
-def overlaid_paths(results: Sequence[tuple[str, Mapping[str, Any]]]) -> Markup | None:
-    """Estimated accuracy along the path of several runs, one line each."""
-    lines = []
-    for place, (name, result) in enumerate(results):
-        found = [
-            (number(record.get("position")), number(record.get("estimate")))
-            for record in thin(records(dig(result, "accuracy", "path")), MOST_STOPS)
-        ]
-        known = [(x, y) for x, y in found if x is not None and y is not None]
-        if known:
-            lines.append((place, name, known))
-    if not lines:
-        return None
-    heights = [y for *_, known in lines for _, y in known]
-    places = [0.0, 1.0, *(x for *_, known in lines for x, _ in known)]
-    bounds = (max(0.0, min(heights) - 0.04), min(1.0, max(heights) + 0.04))
-    frame = Frame((min(places), max(places)), bounds)
-    drawn = []
-    for place, name, known in lines:
-        spots = [(frame.x(x), frame.y(y)) for x, y in known]
-        drawn.append(tag("path", tag("title", name), class_=f"run r{place % 8}", d=polyline(spots)))
-        for (x, y), (_, value) in zip(spots, known, strict=True):
-            title = tag("title", f"{name}: {percent(value)}")
-            drawn.append(tag("circle", title, class_=f"run-dot r{place % 8}", cx=x, cy=y, r=4))
-    axes = frame.rows(ticks(*bounds, 4), lambda value: f"{100 * value:.0f} %")
-    axes += frame.columns([(min(places), "source"), (max(places), "target")])
-    return picture(axes, *drawn, label=f"Estimated accuracy along the path of {len(lines)} runs.")
-
 
 _MOST_BINS = 200
 

@@ -9,11 +9,9 @@ from typing import Any
 
 from driftfit.app.report.content import (
     Stop,
-    at_position,
     clip,
     count,
     dig,
-    interval,
     moment,
     number,
     percent,
@@ -40,26 +38,16 @@ class StepRow:
 
 def step_rows(result: Mapping[str, Any], path: Sequence[Stop]) -> list[StepRow]:
     """Every stop with the numbers of the step to it."""
-    accuracy = {}
-    for record in records(dig(result, "accuracy", "path")):
-        stop = at_position(path, number(record.get("position")))
-        if stop is not None:
-            accuracy[stop.index] = record
     rows = []
     for stop in path:
         kind = "source" if stop.index == 0 else "generated" if stop.generated else "given"
-        found = accuracy.get(stop.index, {})
         words = stop_words(stop)
-        if number(found.get("estimate")) is not None:
-            words += f" · estimated accuracy {percent(found.get('estimate'))}"
         cells = [
             count(stop.n_samples),
             short(stop.measured("shift")),
             percent(stop.measured("kept_fraction")),
             percent(stop.measured("mean_confidence")),
             percent(stop.measured("changed_fraction")),
-            percent(found.get("estimate")),
-            interval(found.get("low"), found.get("high")),
         ]
         rows.append(StepRow(stop.index, stop.position, stop.name, kind, words, cells))
     return rows
@@ -72,14 +60,13 @@ def facts(result: Mapping[str, Any]) -> list[tuple[str, str]]:
     generated = sum(bool(domain.get("generated")) for domain in path)
     classes = texts(dig(data, "classes"), 60)
     named = ", ".join(classes[:5]) + (f" and {len(classes) - 5} more" if len(classes) > 5 else "")
-    n_given = number(dig(data, "n_windows")) or len(path) - generated
     found = [
         ("Rows", count(dig(data, "n_rows")) if number(dig(data, "n_rows")) is not None else ""),
         ("Rows to predict", count(dig(data, "n_target")) if number(dig(data, "n_target")) is not None else ""),
         ("Label", clip(dig(data, "label"))),
         ("Classes", named),
         ("Order", clip(dig(data, "order"))),
-        ("Windows", _path_words(int(n_given), generated) if path else ""),
+        ("Windows", _path_words(len(path) - generated, generated) if path else ""),
         ("Made", moment(dig(result, "created"))),
     ]
     return [(name, value) for name, value in found if value]

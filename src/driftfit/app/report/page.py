@@ -12,7 +12,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from driftfit.app.report.accuracy import confidence_histogram, overlaid_paths
+from driftfit.app.report.accuracy import confidence_histogram
 from driftfit.app.report.content import clip, dig, headline, number, percent, records, short, stops, texts
 from driftfit.app.report.listings import (
     check_rows,
@@ -29,7 +29,7 @@ from driftfit.app.report.listings import (
 )
 from driftfit.app.report.moved import drift_bars, feature_bars, feature_shares, plan_lines, strips
 from driftfit.app.report.past import past_windows
-from driftfit.app.report.path import accuracy_line, class_stack, distance_grid, domain_map, step_bars
+from driftfit.app.report.path import class_stack, distance_grid, domain_map, step_bars
 
 
 def build_page(results: Sequence[Mapping[str, Any]]) -> str:
@@ -120,11 +120,6 @@ def _charts(result: Mapping[str, Any], path: Any) -> list[tuple[str, str, Markup
     """Title, note and drawing of the charts along the path that have numbers."""
     found = [
         (
-            "Estimated accuracy",
-            "The line is the estimate, the shade its 95\u202f% interval. No label after the source was used.",
-            accuracy_line(result, path),
-        ),
-        (
             "How far each step moves",
             "Wasserstein distance from the domain before. Hollow bars are generated domains.",
             step_bars(path, "shift", short, "Shift of each step along the path."),
@@ -172,7 +167,6 @@ def _comparison(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "title": f"Comparison of {len(results)} runs",
         "runs": runs,
         "names": names,
-        "lines": overlaid_paths(list(zip(names, results, strict=True))[:8]),
         "differences": differences(results),
         "version": clip(dig(results[0], "driftfit"), 40),
     }

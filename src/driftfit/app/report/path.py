@@ -1,4 +1,4 @@
-"""The path of domains as a map, and what is measured along it: shift, accuracy, labels, class shares."""
+"""The path of domains as a map, and what is measured along it: shift, labels, class shares."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from driftfit.app.report.content import (
     at_position,
     clip,
     dig,
-    interval,
     number,
     pairs,
     percent,
@@ -51,34 +50,6 @@ def step_bars(
     )
     tips = {stop.index: f"{stop.name}: {wording(height)}" for stop, height in known}
     return picture(axes, _bands(frame, path, tips), *bars, label=label)
-
-
-def accuracy_line(result: Mapping[str, Any], path: Sequence[Stop]) -> Markup | None:
-    """Estimated accuracy with its interval along the path."""
-    found = []
-    for record in thin(records(dig(result, "accuracy", "path")), MOST_STOPS):
-        x, y = number(record.get("position")), number(record.get("estimate"))
-        if x is not None and y is not None:
-            low, high = number(record.get("low")), number(record.get("high"))
-            found.append((x, y, y if low is None else low, y if high is None else high))
-    if not found:
-        return None
-    lowest, highest = min(low for *_, low, _ in found), max(high for *_, high in found)
-    pad = max(0.03, 0.12 * (highest - lowest))
-    frame = _frame(path, (max(0.0, lowest - pad), min(1.0, highest + pad)))
-    edge = [(frame.x(x), frame.y(high)) for x, _, _, high in found]
-    edge += [(frame.x(x), frame.y(low)) for x, _, low, _ in reversed(found)]
-    band = tag("path", class_="interval", d=polyline(edge, closed=True))
-    line = tag("path", class_="line", d=polyline((frame.x(x), frame.y(y)) for x, y, _, _ in found))
-    marks, tips = [], {}
-    for x, y, low, high in found:
-        stop = at_position(path, x)
-        marks.append(_point(frame.x(x), frame.y(y), stop))
-        if stop is not None:
-            tips[stop.index] = f"{stop.name}: {percent(y)}, 95 % interval {interval(low, high)}"
-    axes = frame.rows(ticks(*frame.y_range, 4), _tick_percent) + frame.columns(given_labels(path, frame))
-    label = f"Estimated accuracy: {percent(found[0][1])} at the start of the path, {percent(found[-1][1])} at its end."
-    return picture(axes, _bands(frame, path, tips), band, line, *marks, label=label)
 
 
 def class_totals(result: Mapping[str, Any], path: Sequence[Stop]) -> tuple[list[str], list[tuple[Stop, list[float]]]]:
