@@ -5,7 +5,9 @@ document.addEventListener("DOMContentLoaded", () => {
   const article = document.querySelector("article.bd-article");
   document.documentElement.classList.remove("to-fold");
   if (!article || window.innerWidth >= 600 || article.scrollHeight < 2600) return;
-  for (const section of article.querySelectorAll(":scope > section > section")) {
+  const sections = article.querySelectorAll(":scope > section > section");
+  if (sections.length < 3) return;
+  for (const section of sections) {
     const heading = section.querySelector(":scope > h2");
     if (!heading) continue;
     const fold = document.createElement("details");

@@ -11,8 +11,8 @@ import torch
 from sklearn.base import clone
 from torch import nn
 
-from driftfit import GOATClassifier, GradualSelfTrainingClassifier
-from driftfit.domains import Interpolated
+from driftfit import AutoAdaptedClassifier, GOATClassifier, GradualSelfTrainingClassifier
+from driftfit.domains import DomainSequence, Interpolated
 from driftfit.errors import InputError
 from driftfit.models import Learner, as_learner
 from driftfit.models.networks import conv_net, mlp
@@ -47,17 +47,17 @@ def test_images_are_learned_and_two_runs_agree_bit_for_bit():
     assert not np.array_equal(one.predict_proba(X), classifier(random_state=1).fit(X, y).predict_proba(X))
 
 
-def test_a_network_is_cut_by_itself_in_front_of_its_last_layer_with_weights(capsys, caplog):
+def test_the_choice_cuts_a_network_in_front_of_its_last_layer_with_weights(capsys, caplog):
     X, y = images()
-    own, named = classifier().fit(X, y), classifier(encoder="norm").fit(X, y)
-    assert own.make_learner(own.classes_).layer == "norm"
     domain = np.repeat([0, 1], len(X) // 2)
+    path = DomainSequence.from_samples(X, y, domain)
     with caplog.at_level("INFO", logger="driftfit"):
-        found = [
-            GradualSelfTrainingClassifier(one).fit(X, y, sample_domain=domain).predict_proba(X) for one in (own, named)
-        ]
-    assert np.array_equal(*found)
-    assert "the network is cut at its layer 'norm'" in capsys.readouterr().err
+        own, named = (AutoAdaptedClassifier(classifier(**one)).fit_source(path) for one in ({}, {"encoder": "norm"}))
+    assert own.layer == named.layer == "norm"
+    assert np.array_equal(own.encode(X), named.encode(X))
+    assert capsys.readouterr().err.count("the network is cut at its layer 'norm'") == 1
+    # What runs along a path trains the whole network unless a layer is named.
+    assert GOATClassifier(classifier()).fit_source(path).layer == "input"
 
 
 class _Graphs:

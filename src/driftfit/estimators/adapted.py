@@ -21,7 +21,7 @@ from driftfit.methods import Adaptation, Method, OnStep, SourceOnly, StepRecord
 from driftfit.methods.registry import as_method
 from driftfit.models import Learner, as_learner
 from driftfit.models.scikit import check_classifier, columns_of_all, fit_weighted, has_encoder, seed_open
-from driftfit.progress import long_call, tell
+from driftfit.progress import long_call
 from driftfit.seeds import as_seed
 from driftfit.selection import Decision, Gate, assess, unanswered
 from driftfit.transport import Plan
@@ -160,9 +160,6 @@ class AdaptedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # 
         if on_matrices:
             sequence, past = (own.each(lambda domain: domain.with_samples(domain.matrix())) for own in (sequence, past))
         learner = self.fit_source(sequence)
-        if getattr(self.estimator, "encoder", None) == "auto":
-            layer = getattr(learner, "layer", None)
-            tell(f"the network is cut at its layer {layer!r}; encoder='...' names another", at_once=True)
         # A path that cannot be checked is refused before the work.
         view = None if self.gate is None else self.gate.checked_view(sequence, learner)
         steps: list[Any] = [learner.estimator] if self.keep_steps else []

@@ -7,6 +7,8 @@ from typing import Any, Self
 from driftfit.domains import DomainSequence
 from driftfit.estimators.adapted import AdaptedClassifier
 from driftfit.methods import Assumption, FromHistory, Method, OnStep
+from driftfit.models import Learner
+from driftfit.progress import tell
 from driftfit.selection import ALL_LABELS, Backtest, ByEvidence, ByHistory, Choice, Gate, Ladder, Metric
 
 # Pixels, and what one encoder makes of them, are of one kind: no column has a unit of its own.
@@ -111,6 +113,17 @@ class AutoAdaptedClassifier(AdaptedClassifier):
         """Fit on the labels of a `DomainSequence` and adapt along it."""
         self._images_ = isinstance(sequence, DomainSequence) and len(sequence.target.samples.shape) > 2
         return super().fit_path(sequence)
+
+    def fit_source(self, sequence: DomainSequence) -> Learner:
+        """The learner that everything starts from; a network whose layer nobody named is cut by itself."""
+        learner = super().fit_source(sequence)
+        if not hasattr(learner, "cut_by_itself"):
+            return learner
+        cut: Learner = learner.cut_by_itself()
+        if cut is not learner:
+            layer = getattr(cut, "layer", "")
+            tell(f"the network is cut at its layer {layer!r}; encoder='...' names another", at_once=True)
+        return cut
 
     def _default_method(self) -> Method:
         images = getattr(self, "_images_", False)

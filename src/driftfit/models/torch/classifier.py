@@ -37,7 +37,8 @@ class TorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         precision. It must map a batch to one score per class.
     encoder : str
         Named layer at which `GOATClassifier` and others cut the module: everything up to
-        and including it is the encoder. ``"auto"``: what the last layer with weights reads. ``"input"``: no encoder.
+        and including it is the encoder. ``"input"``: no encoder. ``"auto"``: `AutoAdaptedClassifier`
+        cuts in front of the last layer with weights, the others have no encoder.
     epochs : int
         Of training from scratch.
     refit_epochs : int or None

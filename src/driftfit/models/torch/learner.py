@@ -26,7 +26,7 @@ class TorchLearner:
 
     ``build``: from the shape of one sample and the number of classes to an untrained module. ``recipe`` and
     ``refit_recipe``: for training from scratch and for going on from a teacher. ``encoder_layer``: where `head` and
-    `encode` cut the module (``"auto"``: in front of its last layer with weights). ``owner``: the classifier this
+    `encode` cut the module (``"auto"``: nowhere, or see `cut_by_itself`). ``owner``: the classifier this
     learner belongs to; its `estimator` is derived from it. ``module``: the trained module; None before training.
     ``step``: how often the module was refitted; gives each training its own random stream. ``new_head``: a head that
     stands in for the module's own behind the encoder.
@@ -46,10 +46,15 @@ class TorchLearner:
 
     takes_weights = True
 
-    @cached_property
+    @property
     def layer(self) -> str:
-        """Where the trained module is cut."""
-        return last_hidden_layer(self._body) if self.encoder_layer == AUTO else self.encoder_layer
+        """Where the module is cut."""
+        return INPUT if self.encoder_layer == AUTO else self.encoder_layer
+
+    def cut_by_itself(self) -> TorchLearner:
+        """The same, cut in front of its last layer with weights where nobody said where."""
+        layer = last_hidden_layer(self._body) if self.encoder_layer == AUTO else INPUT
+        return self if layer == INPUT else replace(self, encoder_layer=layer)
 
     @property
     def estimator(self) -> Any:
