@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from driftfit.app import Column, Settings, table_of
+from driftfit.app import Column, Settings, open_table, table_of
 from driftfit.app.forecasts import Forecasts
-from driftfit.app.update import arrived
+from driftfit.app.update import arrived, whole_frame
 from driftfit.cli import main
 from driftfit.domains import ByValue
 from driftfit.errors import InputError
@@ -116,6 +116,24 @@ def test_rows_without_an_id_are_told_apart_by_their_values():
     found = arrived(old, late[N : 3 * N], settings(id="who"))
     assert found.labels.tolist() == list(range(2 * N, 3 * N))
     assert sorted(found.rows["kind"].unique()) == ["no", "yes"]
+
+
+def test_rows_from_another_kind_of_file_take_the_types_of_the_table(tmp_path):
+    def typed(frame):
+        dates = pd.to_datetime("2024-01-01") + pd.to_timedelta(frame["month"], unit="D")
+        sizes = pd.Categorical(frame["word"].map({"a": "s", "b": "m", "c": "l"}), ["s", "m", "l"], ordered=True)
+        return frame.assign(month=dates, size=sizes, flag=frame["who"] % 3 == 0, code=frame["who"].map("{:04d}".format))
+
+    old, new = typed(table(3, 2)), typed(table(4, 3))
+    new.to_csv(tmp_path / "new.csv", index=False)
+    read = whole_frame(open_table([tmp_path / "new.csv"], ["code"]))
+    found = arrived(old, read, settings(id="who"))
+    assert (found.n_new, len(found.labels)) == (N, N)
+    pd.testing.assert_frame_equal(found.rows, new, check_dtype=False)
+    assert (found.rows.dtypes.drop("kind") == old.dtypes.drop("kind")).all()
+    for name, value in (("a", "many"), ("size", "xl"), ("month", "soon")):
+        with pytest.raises(InputError, match=f"column '{name}' has the value '{value}' in the new table"):
+            arrived(old, read.assign(**{name: value}, who=read["who"] + 5000), settings(id="who"))
 
 
 def test_another_label_than_before_counts_and_is_said():

@@ -91,7 +91,8 @@ def arrived(old: pd.DataFrame, new: pd.DataFrame, settings: Settings) -> Arrived
         )
     labels, arriving, changed, said = _labels(old, new, label, place)
     added = new.loc[~known].reindex(columns=old.columns)
-    rows = pd.concat([_joinable(old, added), _joinable(added, old)], ignore_index=True)
+    # An empty frame would have its own types taken into account.
+    rows = pd.concat([old, _like(added, old, label)], ignore_index=True) if len(added) else old.reset_index(drop=True)
     rows[label] = pd.Series(labels, dtype=object).infer_objects()
     sentences = _sentences(len(added), len(arriving), len(changed), int(known.sum()), keys, bool(settings.id))
     extra = [name for name in new.columns if name not in old.columns]
@@ -193,21 +194,29 @@ def _labels(
     return [*before, *added], np.array(arriving, dtype=np.int64), np.array(changed, dtype=np.int64), said
 
 
-def _joinable(frame: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
-    """A frame whose categories do not keep the values of another one out."""
-    done = frame.copy()
-    for name in frame.columns:
-        own, theirs = frame[name].dtype, other[name].dtype
-        if own == theirs or len(other) == 0:
+def _like(added: pd.DataFrame, old: pd.DataFrame, label: str) -> pd.DataFrame:
+    """New rows with the types of the old ones, whatever file they come from."""
+    done = added.copy()
+    for name in old.columns.drop(label):
+        own, new = old[name].dtype, added[name]
+        if own == new.dtype:
             continue
-        ordered = next((d for d in (own, theirs) if isinstance(d, pd.CategoricalDtype) and d.ordered), None)
-        if ordered is not None:
-            strange = set(frame[name].dropna()) - set(ordered.categories)
-            if strange:
-                raise InputError(f"{min(map(str, strange))!r} is none of the ordered categories of column {name!r}")
-            done[name] = frame[name].astype(ordered)
+        if isinstance(own, pd.DatetimeTZDtype) or own.kind == "M":
+            dates = as_dates(new.astype(object))
+            done[name] = (dates if isinstance(own, pd.DatetimeTZDtype) else dates.dt.tz_localize(None)).astype(own)
         elif isinstance(own, pd.CategoricalDtype):
-            done[name] = frame[name].astype(object)
+            done[name] = new.where(new.isin(own.categories)).astype(own)
+        elif own.kind in "OT" or isinstance(own, pd.StringDtype):
+            done[name] = new.astype(object).map(lambda value: None if pd.isna(value) else _word(value)).astype(own)
+        elif own.kind in "biuf" and new.dtype.kind not in "biuf":
+            done[name] = pd.to_numeric(new, errors="coerce")
+        elif own.kind == "f":
+            # Text of a short number has more digits than it.
+            done[name] = new.astype(own)
+        lost = (done[name].isna() & new.notna()).to_numpy()
+        if lost.any():
+            value = str(new.iloc[int(lost.argmax())])[:40]
+            raise InputError(f"column {name!r} has the value {value!r} in the new table, which is no {own} as before")
     return done
 
 
