@@ -50,10 +50,11 @@ def test_captured_step_agrees_with_plain_step():
     assert torch.allclose(trained("cuda", True), trained("cuda", False), atol=1e-3)
 
 
-def test_captured_mixtures_agree_with_plain_steps():
-    captured = trained("cuda", True, mixup=0.5)
-    assert torch.allclose(captured, trained("cuda", False, mixup=0.5), atol=1e-3)
-    assert torch.allclose(captured, trained("cpu", False, mixup=0.5), atol=TOLERANCE)
+@pytest.mark.parametrize("options", [{"rho": 0.05}, {"mixup": 0.5}, {"rho": 0.05, "mixup": 0.5}])
+def test_captured_sharpness_and_mixtures_agree_with_plain_steps(options):
+    captured = trained("cuda", True, **options)
+    assert torch.allclose(captured, trained("cuda", False, **options), atol=1e-3)
+    assert torch.allclose(captured, trained("cpu", False, **options), atol=TOLERANCE)
     assert not torch.allclose(captured, trained("cuda", True), atol=1e-3)
 
 

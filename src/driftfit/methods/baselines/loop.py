@@ -86,7 +86,7 @@ class PairedTrainer:
         """
         self._renew_networks(derive_seed(seed, "networks"))
         both = nn.ModuleDict({"module": self.module, "extra": self.extra})
-        steps = Steps(both, self._loss, self.recipe.optimiser, capture=self.capture)
+        steps = Steps(both, self._loss, self.recipe.optimiser, rho=self.recipe.rho, capture=self.capture)
         order0 = _Order(len(samples0), self.recipe.batch_size, derive_seed(seed, "labelled"), self.device)
         order1 = _Order(len(samples1), self.recipe.batch_size, derive_seed(seed, "unlabelled"), self.device)
         partners = None if plan is None else Partners(plan, derive_seed(seed, "partners"), self.device)

@@ -49,6 +49,9 @@ class TorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         From parameters to an optimiser; ``Adam(lr=1e-3, weight_decay=0)`` by default. A new
         one is made for every training.
     early_stopping : EarlyStopping or None
+    rho : float
+        Radius of sharpness-aware minimisation (SAM, Foret et al. 2021), of every training from scratch and of every
+        student: each step takes two passes and seeks weights whose neighbourhood is good. 0.05 is the paper's; 0: off.
     random_state : int, generator or None
     device : str
         ``"auto"``, ``"cpu"`` or ``"cuda"``. Data are moved there once and indexed there.
@@ -78,6 +81,7 @@ class TorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         batch_size: int | None = 128,
         optimiser: OptimiserFactory | None = None,
         early_stopping: EarlyStopping | None = None,
+        rho: float = 0.0,
         random_state: Any = None,
         device: str = "auto",
     ) -> None:
@@ -88,6 +92,7 @@ class TorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.batch_size = batch_size
         self.optimiser = optimiser
         self.early_stopping = early_stopping
+        self.rho = rho
         self.random_state = random_state
         self.device = device
 
@@ -129,7 +134,7 @@ class TorchClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def make_learner(self, classes: NDArray[Any]) -> TorchLearner:
         """The `Learner` of this classifier, trained if the classifier is."""
         optimiser = self.optimiser or Adam(1e-3, 0.0)
-        recipe = Recipe(self.epochs, self.batch_size, optimiser, self.early_stopping)
+        recipe = Recipe(self.epochs, self.batch_size, optimiser, self.early_stopping, self.rho)
         refit = recipe if self.refit_epochs is None else replace(recipe, epochs=self.refit_epochs)
         return TorchLearner(
             build=partial(_build, self.module),

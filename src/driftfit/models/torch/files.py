@@ -21,7 +21,7 @@ from driftfit.models.torch.samples import dtype_of, pick_device
 from driftfit.models.torch.training import Adam, EarlyStopping
 
 _FORMAT = 1
-_PLAIN_PARAMETERS = ("encoder", "epochs", "refit_epochs", "batch_size")
+_PLAIN_PARAMETERS = ("encoder", "epochs", "refit_epochs", "batch_size", "rho")
 # Of one sample, behind any layer.
 _MOST_VALUES = 1 << 27
 
@@ -168,8 +168,7 @@ def _parameters(classifier: TorchClassifier) -> dict[str, Any]:
 
 
 def _restored(parameters: dict[str, Any]) -> dict[str, Any]:
-    # An option of earlier versions, of the training alone.
-    restored = {name: value for name, value in parameters.items() if name != "rho"}
+    restored = dict(parameters)
     if restored["optimiser"] is not None:
         restored["optimiser"] = Adam(**restored["optimiser"])
     if restored["early_stopping"] is not None:

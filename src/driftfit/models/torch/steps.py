@@ -1,4 +1,4 @@
-"""Steps of an optimiser on a loss, captured on a GPU as CUDA graphs."""
+"""Steps of an optimiser on a loss, plain or sharpness-aware, captured on a GPU as CUDA graphs."""
 
 from __future__ import annotations
 
@@ -15,13 +15,19 @@ from driftfit.errors import InputError, one_line
 
 OptimiserFactory = Callable[[Iterable[nn.Parameter]], torch.optim.Optimizer]
 
+# Gradients shorter than this have no direction.
+_LEAST_NORM = 1e-12
+
 
 class Steps:
     """Takes the steps of one training, by a new optimiser.
 
     ``module``: all that the loss trains or changes, trained in place. ``loss``: from the inputs of a step to a loss.
-    ``optimiser``: from parameters to an optimiser. ``capture``: whether to capture the step as a CUDA graph; None: on
-    CUDA, where the optimiser can be captured.
+    ``optimiser``: from parameters to an optimiser. ``rho``: radius of sharpness-aware minimisation (SAM, Foret et al.
+    2021): the update follows the gradient at the weights moved by ``rho`` along the normalised gradient, so each step
+    takes two passes. 0: a plain step. Running statistics of normalisation layers see the first pass alone; dropout
+    draws anew for the second. ``capture``: whether to capture the step as a CUDA graph; None: on CUDA, where the
+    optimiser can be captured.
 
     >>> module = nn.Linear(1, 1, bias=False)
     >>> _ = nn.init.zeros_(module.weight)
@@ -37,9 +43,10 @@ class Steps:
         loss: Callable[..., Tensor],
         optimiser: OptimiserFactory,
         *,
+        rho: float = 0.0,
         capture: bool | None = None,
     ) -> None:
-        self.module, self.loss = module, loss
+        self.module, self.loss, self.rho = module, loss, rho
         self.parameters = [p for p in module.parameters() if p.requires_grad]
         if not self.parameters:
             raise InputError("the module has no parameters to train; cut the encoder at an earlier layer")
@@ -59,7 +66,42 @@ class Steps:
     def _take(self, *inputs: Tensor | None) -> None:
         self.optimiser.zero_grad(set_to_none=True)
         self.loss(*inputs).backward()  # type: ignore[no-untyped-call]
+        if self.rho > 0:
+            self._sharpen(inputs)
         self.optimiser.step()
+
+    def _sharpen(self, inputs: tuple[Tensor | None, ...]) -> None:
+        """Replace the gradients by those at the worst weights nearby, to first order; the weights stay."""
+        with torch.no_grad():
+            trained = [p for p in self.parameters if p.grad is not None]
+            gradients = [p.grad for p in trained if p.grad is not None]
+            norm = torch.stack([gradient.norm() for gradient in gradients]).norm()
+            before = [p.clone() for p in trained]
+            # At a gradient of zero every direction is as good as the other: stay.
+            scale = self.rho / norm.clamp_min(_LEAST_NORM)
+            for parameter, gradient in zip(trained, gradients, strict=True):
+                parameter.add_(gradient * scale)
+        self.optimiser.zero_grad(set_to_none=True)
+        with _without_running_statistics(self.module):
+            self.loss(*inputs).backward()  # type: ignore[no-untyped-call]
+        with torch.no_grad():
+            # Copied back, not subtracted: the same weights to the last bit.
+            for parameter, value in zip(trained, before, strict=True):
+                parameter.copy_(value)
+
+
+@contextmanager
+def _without_running_statistics(module: nn.Module) -> Iterator[None]:
+    """Normalisation by the batch's own statistics as ever, but nothing of it is remembered."""
+    layers = [layer for layer in module.modules() if hasattr(layer, "running_mean") and hasattr(layer, "momentum")]
+    before = [layer.momentum for layer in layers]
+    try:
+        for layer in layers:
+            layer.momentum = 0.0  # type: ignore[assignment]
+        yield
+    finally:
+        for layer, momentum in zip(layers, before, strict=True):
+            layer.momentum = momentum
 
 
 _LOG = logging.getLogger("driftfit")

@@ -57,7 +57,7 @@ class Recipe:
     """How a module is trained.
 
     ``batch_size``: None takes all samples at once. ``optimiser``: from parameters to an optimiser; a new one for every
-    training. ``mixup``: parameter of the
+    training. ``rho``: radius of sharpness-aware minimisation (`Steps`); 0: plain steps. ``mixup``: parameter of the
     Beta distribution by which each sample of a batch is mixed with another one, labels and all (Zhang et al. 2018),
     anew in each epoch; None: samples as they are.
     """
@@ -66,9 +66,12 @@ class Recipe:
     batch_size: int | None = 128
     optimiser: OptimiserFactory = field(default_factory=Adam)
     early_stopping: EarlyStopping | None = None
+    rho: float = 0.0
     mixup: float | None = None
 
     def __post_init__(self) -> None:
+        if not (isfinite(self.rho) and self.rho >= 0):
+            raise InputError(f"rho must be a finite number >= 0 (0: plain steps), got {self.rho!r}")
         if self.mixup is not None and not (isfinite(self.mixup) and self.mixup > 0):
             raise InputError(f"mixup must be a finite number > 0, or None for samples as they are, got {self.mixup!r}")
         if self.epochs < 1:
@@ -109,7 +112,7 @@ class Trainer:
         """
         if weights is not None:
             weights = weights * (len(weights) / weights.sum())
-        steps = Steps(self.module, self._loss, self.recipe.optimiser, capture=self.capture)
+        steps = Steps(self.module, self._loss, self.recipe.optimiser, rho=self.recipe.rho, capture=self.capture)
         given = _Given(samples, rows, labels, weights)
         with seeded(seed, samples.device):
             # Orders come from the CPU, so that they are the same on every device.
