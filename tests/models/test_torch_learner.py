@@ -166,6 +166,22 @@ def test_goat_and_gradual_self_training_take_it():
     assert gst.predict(X).shape == (120,)
 
 
+def test_the_seed_orders_the_batches_and_patience_counts_epochs():
+    X, y = images(60)
+    found = []
+    for seed in (1, 1, 2):
+        torch.manual_seed(0)
+        module = nn.Sequential(nn.Flatten(), nn.Linear(36, 3))
+        trainer = Trainer(module, Recipe(2, 16, Adam(1e-2, 0.0)))
+        trainer.train(Stored(torch.from_numpy(X)), torch.arange(60), torch.from_numpy(y), seed=seed)
+        found.append(module[1].weight.detach().clone())
+    assert torch.equal(found[0], found[1])
+    assert not torch.equal(found[0], found[2])
+    # Weights that never move are best in the first epoch: three more without improvement, and it is over.
+    still = Trainer(module, Recipe(20, 16, Adam(0.0, 0.0), EarlyStopping(patience=3)))
+    assert still.train(Stored(torch.from_numpy(X)), torch.arange(60), torch.from_numpy(y)) == 4
+
+
 def test_early_stopping_stops_and_puts_the_best_weights_back():
     X, y = images()
     module = small_net((1, 6, 6), 3)

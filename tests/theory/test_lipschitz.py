@@ -180,6 +180,15 @@ def test_large_convolutions_are_bounded_over_all_frequencies(options):
     assert norm <= upper <= (2.1 if "stride" in options else 1.15) * norm
 
 
+def test_a_frequency_between_those_that_are_tried_is_bounded_too():
+    layer = nn.Conv1d(1, 1, 9, bias=False)
+    with torch.no_grad():
+        layer.weight[0, 0] = torch.cos(2 * np.pi * 10.5 / (16 * 9) * torch.arange(9.0))
+    largest = np.abs(np.fft.fft(layer.weight.detach().numpy().ravel(), 2**14)).max()
+    assert np.abs(np.fft.fft(layer.weight.detach().numpy().ravel(), 16 * 9)).max() < 0.9999 * largest
+    assert largest <= network_upper(nn.Sequential(layer), np.zeros((1, 1, 3_000))).value <= 1.01 * largest
+
+
 class _Residual(nn.Sequential):
     def forward(self, x):
         return x + 5.0 * super().forward(x)
