@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from driftfit.app import Column, History, Settings, adapt_frame, check_frame
+from driftfit.app import Column, History, Settings, adapt_frame, check_frame, table_of
+from driftfit.app.prepare import prepare
 from driftfit.domains import ByQuantile, ByValue
 from driftfit.errors import InputError
 
@@ -92,6 +93,16 @@ def test_the_rows_may_stand_in_any_order(late):
     again = adapt_frame(mixed, settings())
     assert again.choice.best == result.choice.best
     assert set(np.asarray(mixed.index)[again.predictions["row"]]) == set(result.predictions["row"])
+
+
+def test_rows_stand_in_their_order_only_where_nearly_all_before_today_have_a_label(late):
+    """A row cannot be compared with those just before it where these were left out."""
+    frame, _ = late
+    today = frame.when >= 4
+    odd = np.arange(len(frame)) % 2 == 1
+    few = np.arange(len(frame)) % 200 == 5
+    for rows, expected in ((today, True), (today | few, True), (today | odd, False)):
+        assert prepare(table_of(without(frame, rows)), settings()).in_order is expected
 
 
 def test_labels_until_a_window(late):

@@ -26,6 +26,8 @@ from driftfit.seeds import derive_seed
 
 # Rows that models are trained on, over all windows: a million rows of 50 columns are 400 MB.
 _MOST_ROWS = 500_000
+# Rows that are compared with those before them may miss a few of these.
+_NEARLY_ALL = 0.99
 _PART_ROWS = 1 << 20
 
 
@@ -62,6 +64,8 @@ def prepare(table: Table, settings: Settings) -> Prepared:
     parts, labels, places = _sampled_rows(known, settings, said)
     sizes = [len(known.labels.rows), *map(len, windows[1:])]
     whole = all(len(part) == size for part, size in zip(parts, sizes, strict=True))
+    # Rows without a label between those that have one are left out of these windows as well.
+    whole = whole and len(known.labels.rows) >= _NEARLY_ALL * (int(np.ptp(known.labels.rows)) + 1)
     frame, chosen = _gather(table, parts, names)
     coded = _known(table, settings.categorical, "categorical")
     pictures = table.image_shape is not None
