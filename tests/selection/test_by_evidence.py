@@ -193,6 +193,35 @@ def test_names_of_classes_order_of_rows_and_units_change_nothing(word, seed):
     rescaled, again = answers(X * [1000.0, 1.0, 1.0], labels)
     assert again == best
     assert (rescaled == plain).mean() > 0.995
+    order = np.concatenate([rng.permutation(len(x)), len(x) + rng.permutation(len(there))])
+    shuffled, again = answers(X[order], labels[order])
+    assert again == best
+    assert (shuffled == plain[order]).mean() > 0.99
+
+
+@pytest.mark.parametrize("word", [(), "scale", "proportions"])
+def test_a_table_in_other_words_gets_the_same_answers(rng, word):
+    pd = pytest.importorskip("pandas")
+    from driftfit.app import Column, History, Settings, adapt_frame
+
+    (x, y), (there, _) = world(rng, n=300), world(rng, n=300, scale=3.0, move=15.0)
+    rows = np.concatenate([x, there])
+    table = pd.DataFrame(rows, columns=["a", "b", "c"]).assign(year=np.repeat([1, 2], 300), kind=np.append(y, y))
+    settings = Settings("kind", order=Column("year"), assume=word, history=History.FIRST)
+
+    def answers(frame):
+        result = adapt_frame(frame, settings)
+        return result.kept, result.predictions["prediction"].to_numpy()
+
+    kept, plain = answers(table)
+    assert kept == ("adapted" if word == "scale" else "source")
+    renamed = answers(table.assign(kind=1 - table["kind"]))
+    assert (renamed[0], (renamed[1] == 1 - plain).mean() > 0.99) == (kept, True)
+    rescaled = answers(table.assign(a=table["a"] * 1000.0 + 7.0))
+    assert (rescaled[0], (rescaled[1] == plain).mean() > 0.99) == (kept, True)
+    order = np.append(rng.permutation(300), 300 + rng.permutation(300))
+    shuffled = answers(table.iloc[order].reset_index(drop=True))
+    assert (shuffled[0], (shuffled[1] == plain[order[300:] - 300]).mean() > 0.99) == (kept, True)
 
 
 # A model that is in use ----------------------------------------------------------------------------------
@@ -265,3 +294,32 @@ def test_intervals_of_gains_by_proportions_hold():
         inside.append(fit.low <= right[1] - right[0] <= fit.high)
         assert fit.high - fit.low < 0.5
     assert np.mean(inside) >= 0.9
+
+
+@pytest.mark.parametrize("word", ["covariates", "scale", "proportions"])
+def test_rows_that_follow_each_other_too_closely_keep_the_reference(rng, word):
+    """What a method gains cannot be known from rows that are all one draw; this is no failure."""
+    y = np.arange(300) % 2
+    slow = np.sin(np.linspace(0.0, 3.0, 300))[:, None] * 4.0
+    old, new = (3.0 * y[:, None] + rng.normal(size=(300, 1)) for _ in range(2))
+    windows = DomainSequence([Domain(np.hstack([old, slow]), y), Domain(np.hstack([9.0 + 5.0 * new, slow]))])
+    learner = as_learner(LogisticRegression(), np.array([0, 1])).fit(windows.source.samples, y)
+    adaptation = ByEvidence(word).adapt(learner, windows)
+    assert adaptation.learner is learner
+    assert "hang together in" in adaptation.choice.sentence
+
+
+def test_rows_that_nothing_stands_for_are_counted_as_unknown(rng):
+    """Values that went missing stand at the median: a weight cannot make rows of them."""
+    x, moved = rng.normal(size=(2, 800, 2)), np.array([0.3, 0.0])
+    y = (x.sum(axis=2) + 0.5 * rng.normal(size=(2, 800)) > 0).astype(int)
+    gone = x.copy()
+    gone[1][rng.random((800, 2)) < 0.5] = 0.0
+    learner = as_learner(LogisticRegression(), np.array([0, 1])).fit(x[0], y[0])
+    whole, holed = (DomainSequence([Domain(x[0], y[0]), Domain(rows + moved)]) for rows in (x[1], gone[1]))
+    reliable, refused = (ByEvidence("covariates").adapt(learner, one).choice.ladder.estimate for one in (whole, holed))
+    assert reliable.reliable
+    assert reliable.high - reliable.low < 0.15
+    truth = (learner.logits(gone[1] + moved).argmax(axis=1) == y[1]).mean()
+    assert refused.low < truth < refused.high
+    assert refused.high - refused.low > 0.3

@@ -19,7 +19,7 @@ UNDECLARED = "only if a row's label is what it would have been before, which can
 # Fewer independent parts say too little about how much they vary.
 _FEWEST_UNITS = 10
 # A wider interval says less than a hundred labels, whatever they are.
-_WIDEST = 0.5
+WIDEST = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +113,7 @@ def accuracy_if(
             f"the labelled rows that stand for today's come to {draw.size:.0f} independent ones: label "
             f"{rows_to_label()} rows"
         )
-    if found.high - found.low > _WIDEST:
+    if found.high - found.low > WIDEST:
         return found.refused(f"too few labelled rows look like today's: label {rows_to_label()} rows")
     if declared is None:
         return replace(found, remark=UNDECLARED)

@@ -162,7 +162,11 @@ class ByEvidence(Method):
         for assumption in (name for name in self.assume if name in ladder.standing):
             if assumption in _COMPARED:
                 return self._compared(learner, masked, ladder, on_step, work)
-            return self._followed(assumption, learner, masked, ladder, on_step)
+            try:
+                return self._followed(assumption, learner, masked, ladder, on_step)
+            except InputError as error:
+                # What a method gains cannot be known: nothing speaks for it.
+                return self._kept(learner, masked, ladder, str(error))
         if not self.assume and self.show_others:
             ladder = replace(ladder, others=self._others(learner, masked, ladder, work))
         return self._kept(learner, masked, ladder)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from driftfit.methods.held_out import HeldOut, held_out
 from driftfit.methods.source_weights import importance_weights
 from driftfit.models import Learner
 from driftfit.selection.accuracy import NORMAL_95, AccuracyEstimate
-from driftfit.selection.accuracy_if import UNDECLARED, Draw, accuracy_if
+from driftfit.selection.accuracy_if import UNDECLARED, WIDEST, Draw, accuracy_if
 from driftfit.selection.diagnosis import fit_proportions, raw_overlap
 from driftfit.selection.evidence import Judgement
 from driftfit.selection.exchange import row_units
@@ -217,11 +218,19 @@ def _corrected(
 ) -> Found:
     given = method.estimator if isinstance(method.estimator, GivenProportions) else None
     fit = fit_proportions(learner, ends, seed, given, in_use)
-    value, low, high = fit.accuracy.value - fit.gain, fit.accuracy.low - fit.high, fit.accuracy.high - fit.low
-    before = AccuracyEstimate(
-        min(max(value, 0.0), 1.0), max(low, 0.0), min(high, 1.0), fit.accuracy.method, fit.accuracy.reliable
-    )
-    return Found(Gain(fit.gain, fit.low, fit.high), before, fit.accuracy, tuple(fit.by_likelihood.estimate))
+    # The fit counts rows; where they hang together they say as much as fewer.
+    times = max(sqrt(len(domain) / len(np.unique(row_units(domain)))) for domain in ends)
+    gain = Gain(fit.gain, fit.gain - times * (fit.gain - fit.low), fit.gain + times * (fit.high - fit.gain))
+    after = fit.accuracy.widened(times)
+    value, low, high = after.value - gain.value, after.low - gain.high, after.high - gain.low
+    before = replace(after, value=min(max(value, 0.0), 1.0), low=max(low, 0.0), high=min(high, 1.0))
+    before, after = (_as_far_as_it_says(one) for one in (before, after))
+    return Found(gain, before, after, tuple(fit.by_likelihood.estimate))
+
+
+def _as_far_as_it_says(estimate: AccuracyEstimate) -> AccuracyEstimate:
+    wide = estimate.high - estimate.low > WIDEST
+    return estimate.refused(f"too few independent rows: label {rows_to_label()} rows") if wide else estimate
 
 
 def _scaled(

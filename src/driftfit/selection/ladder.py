@@ -39,15 +39,18 @@ class Tested:
         What the data say against it.
     support : str
         What was looked at, where nothing speaks against it.
+    testable : bool
+        Whether the data could have refuted it; where not, the objection says why, and nothing rests on it.
     """
 
     assumption: Assumption
     objection: str | None = None
     support: str = ""
+    testable: bool = True
 
     @property
     def rejected(self) -> bool:
-        """Whether the data refute it."""
+        """Whether the data refute it, or could not have."""
         return self.objection is not None
 
     @property
@@ -59,7 +62,7 @@ class Tested:
         """
         head = f"{self.assumption} ({self.assumption.meaning})"
         if self.objection is not None:
-            return f"{head} is refuted: {self.objection}"
+            return f"{head} {'is refuted' if self.testable else 'cannot be tested'}: {self.objection}"
         return f"{head} is not refuted: {self.support}"
 
 

@@ -17,7 +17,7 @@ from driftfit.seeds import derive_seed
 from driftfit.selection.checking import diagnose
 from driftfit.selection.diagnosis import fit_proportions
 from driftfit.selection.diagnosis.alignment_fit import aligned_windows, own_scale_chance
-from driftfit.selection.exchange import LEVEL, Moved, alike, moved
+from driftfit.selection.exchange import LEVEL, Moved, Sides, alike, moved, row_units
 from driftfit.selection.ladder import Ladder, Tested
 from driftfit.selection.verdict import Advice
 from driftfit.selection.view import PathView, encoded_rows
@@ -82,7 +82,7 @@ def climb(
         try:
             tested[assumption] = tests[assumption]()
         except (InputError, SolverError) as error:
-            tested[assumption] = Tested(assumption, f"it cannot be tested on these data: {error}")
+            tested[assumption] = Tested(assumption, str(error), testable=False)
     return Ladder(declared, found, tested)
 
 
@@ -114,6 +114,9 @@ def _tests(
 
 def _scale(ends: DomainSequence, seed: int) -> Tested:
     """Behind a scale of its own the target must be the source again, all columns together."""
+    few = _too_few(ends)
+    if few:
+        return Tested(Assumption.SCALE, few, testable=False)
     windows = aligned_windows(OwnScale(), ends, seed)
     chance = own_scale_chance(windows, seed)
     words = f"each column in its own scale (p {chance:.2g})"
@@ -124,6 +127,9 @@ def _scale(ends: DomainSequence, seed: int) -> Tested:
 
 def _proportions(learner: Learner, ends: DomainSequence, rows: DomainSequence, seed: int) -> Tested:
     """Rows of the source, drawn in the proportions that were estimated, must look like the target."""
+    few = _too_few(rows)
+    if few:
+        return Tested(Assumption.PROPORTIONS, few, testable=False)
     fit = fit_proportions(learner, ends, seed)
     if fit.misfit > fit.largest_misfit:
         return Tested(Assumption.PROPORTIONS, fit.misfit_of_scores)
@@ -138,6 +144,15 @@ def _proportions(learner: Learner, ends: DomainSequence, rows: DomainSequence, s
     if chance < LEVEL:
         return Tested(Assumption.PROPORTIONS, f"the rows differ from {words}")
     return Tested(Assumption.PROPORTIONS, None, f"the rows look like {words}")
+
+
+def _too_few(ends: DomainSequence) -> str | None:
+    """Why no test could refute anything; None where one could."""
+    units = [row_units(domain) for domain in ends]
+    if Sides.of(*units).sayable:
+        return None
+    here, there = (len(np.unique(own)) for own in units)
+    return f"the rows of the two windows hang together in {here} and {there} parts"
 
 
 def _in_proportions(ends: DomainSequence, learner: Learner, shares: NDArray[np.float64], seed: int) -> Domain | None:
