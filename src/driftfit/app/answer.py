@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +39,7 @@ _NUMBERS = (
 # Rows to label where nothing says how many would settle anything.
 _BUDGET = 50
 _LONGEST_NAME = 40
+_TIME_OF_DAY = re.compile(r"(?<=\d{4}-\d\d-\d\d)T[\d:.]+")
 # A wider interval of a share says no more than that it is not known.
 _SAYS_NOTHING = 0.6
 _WAYS = {
@@ -150,8 +152,11 @@ def _counted(checked: Checked, found: Backtest) -> list[str]:
         codes = checked.prepared.training.source.codes(found.classes)
         said.append(default_metric(codes, len(found.classes))[1])
     if found.late < found.asked_late:
-        late = f"{found.late} window{'s' * (found.late != 1)} late" if found.late else "at once"
-        said.append(f"labels come {found.asked_late} windows late; too few have some, so past ones came {late} here")
+        late = f"{found.late} window{'s' * (found.late != 1)} late" if found.late else "without delay"
+        came = f"labels come {found.asked_late} window{'s' * (found.asked_late != 1)} late"
+        said.append(f"{came}; history is too short for that, so it was measured with labels that come {late}")
+    elif found.late:
+        said.append(f"measured with labels that come {found.late} window{'s' * (found.late != 1)} late, as they do")
     return said
 
 
@@ -203,23 +208,25 @@ def _moved(checked: Checked) -> str:
     n_all = len(dict.fromkeys(feature.name for feature in found.features))
     how_many = f"all {_count(n_all)}" if 1 < len(names) == n_all else f"{_count(len(names))} of {n_all}"
     if not names:
-        return f"{_since(checked)} the rows moved; of no single column can that be told from chance."
+        return f"{_since(checked)} the rows moved, though no single column clearly did."
     which = f": {_short(names[0])}" if len(names) == 1 else f", {_short(names[0])} most"
     return f"{_since(checked)} {how_many} columns moved{which}."
 
 
 def _nothing(ladder: Ladder | None) -> str:
-    """That nothing moved, and of how many columns this cannot be said."""
+    """That nothing moved, and whether there are columns of which this cannot be said."""
     slow = 0 if ladder is None else ladder.moved.n_slow
     if not slow or ladder is None:
         return "Nothing moved that can be seen in the rows."
-    left = f"{_count(slow)} of {ladder.moved.n_columns} columns {'change' if slow > 1 else 'changes'}"
+    left = "a column changes" if slow == 1 else "some columns change"
     return f"Nothing moved that can be seen in the rows, but {left} too slowly to be judged."
 
 
 def _since(checked: Checked) -> str:
     """With what the newest window is compared."""
-    first = _short(checked.prepared.windows[0].name.replace("..", " to "))
+    name = checked.prepared.windows[0].name.replace("..", " to ")
+    days = _TIME_OF_DAY.sub("", name)
+    first = _short(days if len(set(days.split(" to "))) > 1 else name)
     if checked.prepared.history is None:
         return f"Since {first}" if _is_date(first) else f"Since the first window ({first})"
     return f"Since the labelled rows ({first})" if _has_rows_to_predict(checked) else f"Within {first}"
@@ -245,8 +252,7 @@ def _count(number: int) -> str:
 def _windows(found: Backtest, way: str | None = None) -> str:
     """How many windows were judged, or those that a way was judged on."""
     n = len(found.windows) if way is None else _judged(found, way)
-    late = f" with labels {found.late} window{'s' * (found.late != 1)} late" if found.late else ""
-    return f"{n} past window{'s' * (n != 1)}{late}"
+    return f"{n} past window{'s' * (n != 1)}"
 
 
 def _judged(found: Backtest, way: str) -> int:

@@ -147,6 +147,7 @@ def _data(result: Result) -> dict[str, Any]:
         "classes": _class_names(result),
         "n_rows": result.checked.table.n_rows,
         "n_target": len(result.predictions),
+        "n_windows": sum(not one.name.endswith(", no label") for one in prepared.history or prepared.windows),
         "windows": [{"name": window.name, "rows": len(window)} for window in prepared.windows],
     }
 

@@ -93,9 +93,11 @@ def accuracy_line(name: str, guess: dict[str, Any]) -> str:
 
 
 def show_warnings(messages: Iterable[str]) -> None:
-    """Warnings of other libraries, a line each on stderr."""
+    """Warnings, a line each on stderr."""
+    # Red where somebody looks.
+    start, end = ("\x1b[31m", "\x1b[0m") if sys.stderr.isatty() else ("", "")
     for message in messages:
-        print(f"driftfit: warning: {printable(message)}", file=sys.stderr)
+        print(f"{start}driftfit: warning: {printable(message)}{end}", file=sys.stderr)
 
 
 def _row(step: dict[str, Any]) -> list[str]:

@@ -187,7 +187,7 @@ class Backtest:
         gain = self._gain(best)[0]
         return (
             f"in {over}{lag} {best!r} gained {self.metric.shown(gain.value, signed=True)} of {counted} over "
-            f"{self.reference} ({self.metric.shown(gain.low, signed=True)} to "
+            f"{self.reference} ({self.metric.shown(gain.low, signed=True).removesuffix(' points')} to "
             f"{self.metric.shown(gain.high, signed=True)} to expect)"
         ) + (
             "" if weights_were_learnt(self) or best != MIXTURE else "; labels came too late to learn its weights there"

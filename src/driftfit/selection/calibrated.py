@@ -33,7 +33,7 @@ def temperature(found: Backtest, way: str) -> tuple[float, str] | None:
     >>> windows = [Forecast(n, str(n), y, {"a": sure[s]}) for n, (y, s) in enumerate(zip(codes, said))]
     >>> scale, words = temperature(Backtest(Metric(), "a", 0, 0, np.arange(2), tuple(windows)), "a")
     >>> round(scale, 1), words
-    (0.3, 'probabilities are calibrated on past windows: log loss 0.54 instead of 0.9 in the newest one')
+    (0.3, 'probabilities are calibrated on past windows: log loss 0.536 instead of 0.896 in the newest one')
     """
     judged = [forecast for forecast in found.forecasts if way in forecast.shares and len(forecast.codes)]
     if len(judged) < 2:
@@ -43,7 +43,7 @@ def temperature(found: Backtest, way: str) -> tuple[float, str] | None:
     gain = plain - other
     if gain.mean() <= 2.0 * gain.std() / sqrt(len(gain)):
         return None
-    words = f"log loss {other.mean():.2g} instead of {plain.mean():.2g} in the newest one"
+    words = f"log loss {other.mean():.3f} instead of {plain.mean():.3f} in the newest one"
     return _best(judged[-_RECENT:], way), f"probabilities are calibrated on past windows: {words}"
 
 

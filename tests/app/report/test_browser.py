@@ -1,11 +1,7 @@
-"""The page in a real browser, where this machine has chromium, driven by Playwright.
-
-``DRIFTFIT_SCREENSHOTS=docs/images`` keeps the screenshots that the tests take.
-"""
+"""The page in a real browser, where this machine has chromium, driven by Playwright."""
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -113,10 +109,8 @@ def show(browser: Any, tmp_path: Path) -> Iterator[Show]:
 
 
 def keep(seen: Seen, name: str, tmp_path: Path, clip: dict[str, float] | None = None) -> bytes:
-    """Take a screenshot; it stays where DRIFTFIT_SCREENSHOTS says so."""
-    folder = Path(os.environ.get("DRIFTFIT_SCREENSHOTS") or tmp_path)
-    folder.mkdir(parents=True, exist_ok=True)
-    content = seen.page.screenshot(path=folder / f"report-{name}.png", full_page=True, clip=clip)
+    """Take a screenshot."""
+    content = seen.page.screenshot(path=tmp_path / f"report-{name}.png", full_page=True, clip=clip)
     assert isinstance(content, bytes)
     return content
 

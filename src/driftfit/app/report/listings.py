@@ -60,13 +60,14 @@ def facts(result: Mapping[str, Any]) -> list[tuple[str, str]]:
     generated = sum(bool(domain.get("generated")) for domain in path)
     classes = texts(dig(data, "classes"), 60)
     named = ", ".join(classes[:5]) + (f" and {len(classes) - 5} more" if len(classes) > 5 else "")
+    n_given = number(dig(data, "n_windows")) or len(path) - generated
     found = [
         ("Rows", count(dig(data, "n_rows")) if number(dig(data, "n_rows")) is not None else ""),
         ("Rows to predict", count(dig(data, "n_target")) if number(dig(data, "n_target")) is not None else ""),
         ("Label", clip(dig(data, "label"))),
         ("Classes", named),
         ("Order", clip(dig(data, "order"))),
-        ("Windows", _path_words(len(path) - generated, generated) if path else ""),
+        ("Windows", _path_words(int(n_given), generated) if path else ""),
         ("Made", moment(dig(result, "created"))),
     ]
     return [(name, value) for name, value in found if value]
