@@ -17,7 +17,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from driftfit.app import Column, History, Limits, Settings, table_of
-from driftfit.app.columns import as_matrix, conform
+from driftfit.app.columns import conform
+from driftfit.app.features import as_matrix
 from driftfit.app.models import make_model, model_from_word
 from driftfit.app.prepare import prepare
 from driftfit.domains import ByEdges, DomainSequence

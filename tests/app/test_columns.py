@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from driftfit.app.columns import ColumnPlan, Kind, as_matrix, conform, feature_owners, make_preprocessing, plan_columns
+from driftfit.app.columns import ColumnPlan, Kind, conform, plan_columns
+from driftfit.app.features import as_matrix, feature_owners, make_preprocessing
 from driftfit.errors import InputError
 
 N = 200

@@ -16,8 +16,9 @@ from sklearn.preprocessing import FunctionTransformer
 
 import driftfit.app
 from driftfit.app import load_run
-from driftfit.app.columns import as_matrix, conform, make_preprocessing, plan_columns
+from driftfit.app.columns import conform, plan_columns
 from driftfit.app.export import onnx_inputs, read_by, to_onnx, to_skops
+from driftfit.app.features import as_matrix, make_preprocessing
 from driftfit.app.folder import write_manifest
 from driftfit.app.model_file import save_predictor
 from driftfit.app.models import encoder_from_word, make_model, model_from_word

@@ -21,6 +21,15 @@ class TestDomain:
         with pytest.raises(AttributeError):
             domain.name = "other"
 
+    @pytest.mark.parametrize("n_rare", [1, 7])
+    def test_a_sample_keeps_every_class(self, n_rare):
+        labels = np.where(np.arange(20_000) < n_rare, "rare", "common")
+        source = DomainSequence([Domain(np.zeros((20_000, 1)), labels), Domain([[0.0]])]).source
+        for seed in range(5):
+            sample = source.subsample(100, seed)
+            assert len(sample) == 100
+            assert (sample.labels == "rare").sum() == min(n_rare, 5)
+
     @pytest.mark.parametrize("labels", [[None, None], [np.nan, np.nan], np.array(["NaT"] * 2, dtype="datetime64[D]")])
     def test_all_missing_labels_are_absent(self, labels):
         assert Domain([[1.0], [2.0]], labels=labels).labels is None

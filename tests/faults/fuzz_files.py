@@ -92,7 +92,8 @@ def build(base: Path) -> None:
 def _write_run(folder: Path, table: pd.DataFrame, classifier: Any) -> None:
     from sklearn.pipeline import Pipeline
 
-    from driftfit.app.columns import as_matrix, conform, make_preprocessing, plan_columns
+    from driftfit.app.columns import conform, plan_columns
+    from driftfit.app.features import as_matrix, make_preprocessing
     from driftfit.app.folder import write_manifest
     from driftfit.app.model_file import save_predictor
     from driftfit.app.predictor import Predictor

@@ -21,7 +21,8 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from driftfit.app import load_run
-from driftfit.app.columns import as_matrix, conform, make_preprocessing, plan_columns
+from driftfit.app.columns import conform, plan_columns
+from driftfit.app.features import as_matrix, make_preprocessing
 from driftfit.app.folder import write_manifest
 from driftfit.app.model_file import save_predictor
 from driftfit.app.predictor import Predictor

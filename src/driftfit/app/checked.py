@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftfit.app.columns import as_matrix, conform, feature_owners
+from driftfit.app.columns import conform
+from driftfit.app.features import as_matrix, feature_owners
 from driftfit.app.labels import Labels
 from driftfit.app.models import BestModel, is_network, make_model, model_from_word
 from driftfit.app.own_model import answered_codes

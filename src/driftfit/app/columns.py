@@ -27,7 +27,7 @@ _MOSTLY = 0.95
 # Text of two words on average, and of more different values than this, is read; other text is a name.
 _MOST_NAMES, _A_WORD, _FEWEST_WORDS = 100, r"[^\W\d_]{2,}", 2
 # How much of each text is read, and the features that are made of it.
-_LETTERS, _HASHES, _TOPICS = 500, 4096, 24
+_LETTERS, TOPICS = 500, 24
 # Numbers in one list of a column of lists.
 _MOST_NUMBERS = 1_000
 _DATE_PARTS = ("month", "weekday", "hour")
@@ -258,7 +258,7 @@ def _kind(known: pd.Series, given: tuple[Form, ...]) -> tuple[Any, ...]:
         return Kind.CATEGORY, f"{n_distinct} values{more}"
     unique = n_distinct > 0.5 * len(known)
     if (unique or n_distinct > _MOST_NAMES) and words.str.count(_A_WORD) @ shares >= _FEWEST_WORDS:
-        return Kind.TEXT, f"free text, read by pieces of three and four letters, as {_TOPICS} numbers"
+        return Kind.TEXT, f"free text, read by pieces of three and four letters, as {TOPICS} numbers"
     if not unique:
         return Kind.MANY_CATEGORIES, f"high cardinality: {n_distinct} values, all but the most frequent put together"
     shown = f"{n_distinct} distinct values in {len(known)} rows, such as {words.iloc[0].strip()[:40]!r}"
@@ -399,79 +399,3 @@ def _date_parts(values: pd.Series) -> list[NDArray[np.float64]]:
 def _some(names: Any) -> str:
     shown = [str(name) for name in names][:10]
     return ", ".join(shown) + (", ..." if len(names) > 10 else "")
-
-
-def make_preprocessing(plans: tuple[ColumnPlan, ...], *, scale: bool = True) -> Any:
-    """The ColumnTransformer of a table: impute and scale numbers, one-hot words, and pieces of text.
-
-    Images are not scaled.
-    """
-    from sklearn.compose import ColumnTransformer
-    from sklearn.decomposition import TruncatedSVD
-    from sklearn.feature_extraction.text import HashingVectorizer
-    from sklearn.impute import SimpleImputer
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import OneHotEncoder, StandardScaler
-
-    def outputs(*kinds: Kind) -> list[str]:
-        return [name for plan in plans if plan.kind in kinds for name in plan.outputs]
-
-    median = SimpleImputer(strategy="median", keep_empty_features=True)
-    numbers = make_pipeline(median, StandardScaler()) if scale else median
-    parts = [
-        ("numbers", numbers, outputs(Kind.NUMBER, Kind.NUMBERS)),
-        ("booleans", SimpleImputer(strategy="most_frequent", keep_empty_features=True), outputs(Kind.BOOLEAN)),
-        ("dates", SimpleImputer(strategy="constant", fill_value=0.0, keep_empty_features=True), outputs(Kind.DATE)),
-        ("categories", OneHotEncoder(handle_unknown="ignore", sparse_output=False), outputs(Kind.CATEGORY)),
-        (
-            "many categories",
-            OneHotEncoder(handle_unknown="infrequent_if_exist", max_categories=MOST_CATEGORIES, sparse_output=False),
-            outputs(Kind.MANY_CATEGORIES),
-        ),
-    ]
-    texts = [
-        (
-            f"text {name}",
-            make_pipeline(
-                HashingVectorizer(analyzer="char_wb", ngram_range=(3, 4), n_features=_HASHES),
-                TruncatedSVD(_TOPICS, random_state=0),
-                StandardScaler(),
-            ),
-            name,  # a single column: words, not rows of words
-        )
-        for name in outputs(Kind.TEXT)
-    ]
-    return ColumnTransformer([*(part for part in parts if part[2]), *texts], verbose_feature_names_out=False)
-
-
-def feature_owners(preprocessing: Any, plans: tuple[ColumnPlan, ...], *, named: bool = False) -> list[str]:
-    """For each feature behind a fitted preprocessing, the column of the table it came from.
-
-    With ``named`` the features of one column are told apart, such as ``city = Ulm``.
-    """
-    owner = {name: plan.column for plan in plans for name in plan.outputs}
-    owners: list[str] = []
-    for _, transformer, names in preprocessing.transformers_:
-        if isinstance(names, str):
-            n_pieces = transformer[-1].n_features_in_
-            owners += [f"{names}, {place + 1}" if named else names for place in range(n_pieces)]
-        elif hasattr(transformer, "categories_"):
-            for place, name in enumerate(names):
-                words = _words_of(transformer, place)
-                owners += [f"{owner[name]} = {word}" if named else owner[name] for word in words]
-        else:
-            owners += [name if named else owner[name] for name in names]
-    return owners
-
-
-def as_matrix(preprocessing: Any, frame: pd.DataFrame) -> NDArray[np.float64]:
-    """A conformed frame as features."""
-    return np.asarray(preprocessing.transform(frame), dtype=np.float64)
-
-
-def _words_of(encoder: Any, place: int) -> list[str]:
-    """The words that have a feature of their own, and the others where they share one."""
-    infrequent = getattr(encoder, "infrequent_categories_", None)
-    rare = None if infrequent is None else infrequent[place]
-    words = [str(word) for word in encoder.categories_[place] if rare is None or word not in rare]
-    return words if rare is None else [*words, "another"]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from driftfit import __version__
-from driftfit.app.columns import as_matrix
+from driftfit.app.features import as_matrix
 from driftfit.app.settings import Settings
 from driftfit.domains import Domain, DomainSequence
 from driftfit.files import write_bytes

@@ -12,8 +12,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from driftfit.app.checked import Checked, of_one_kind
-from driftfit.app.columns import as_matrix, conform
+from driftfit.app.columns import conform
 from driftfit.app.csv_files import as_it_was
+from driftfit.app.features import as_matrix
 from driftfit.app.own_model import label_codes
 from driftfit.app.read import open_table
 from driftfit.errors import InputError

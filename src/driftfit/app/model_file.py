@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from driftfit.app.columns import ColumnPlan, Kind, as_matrix, conform
+from driftfit.app.columns import ColumnPlan, Kind, conform
+from driftfit.app.features import as_matrix
 from driftfit.app.models import is_network
 from driftfit.app.own_model import COLUMN, OwnModel, own_model, predictions_in
 from driftfit.app.predictor import Predictor, find_gaps

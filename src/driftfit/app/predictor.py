@@ -13,7 +13,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import softmax
 
-from driftfit.app.columns import ColumnPlan, Kind, as_matrix, conform, missing_in
+from driftfit.app.columns import ColumnPlan, Kind, conform, missing_in
+from driftfit.app.features import as_matrix
 from driftfit.app.labels import is_true
 from driftfit.app.own_model import OwnModel, label_codes
 from driftfit.app.read import Table

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from driftfit.app.columns import ColumnPlan, as_matrix, conform, make_preprocessing, plan_columns, without_twins
+from driftfit.app.columns import ColumnPlan, conform, plan_columns, without_twins
+from driftfit.app.features import as_matrix, make_preprocessing
 from driftfit.app.forecasts import PastWindows
 from driftfit.app.known import KnownRows, known_rows
 from driftfit.app.labels import Labels

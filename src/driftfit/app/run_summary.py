@@ -13,7 +13,7 @@ import numpy as np
 from driftfit import __version__
 from driftfit.app.answer import answer_ahead, answer_of
 from driftfit.app.checked import Checked
-from driftfit.app.columns import feature_owners
+from driftfit.app.features import feature_owners
 from driftfit.app.job import Result
 from driftfit.app.past_windows import past_windows
 from driftfit.app.report.numbers import confidence_histogram, domain_distances, flat_map, image_tiles, what_moved
