@@ -65,13 +65,11 @@ class Form:
 
     def number(self, word: Any) -> float:
         """The number that a word is in this form; not a number where it is none."""
-        pattern, groups, decimal, before, after = self._parts
-        found = _dressed(word)
-        if (
-            found is None
-            or (found["before"], found["after"]) != (before, after)
-            or not pattern.fullmatch(found["body"])
-        ):
+        return self._read(_dressed(word))
+
+    def _read(self, found: re.Match[str] | None) -> float:
+        pattern, groups, decimal, *around = self._parts
+        if found is None or [found["before"], found["after"]] != around or not pattern.fullmatch(found["body"]):
             return np.nan
         body = found["body"].replace(groups, "") if groups else found["body"]
         return float(f"{found['sign']}{found['inner']}{body.replace(decimal, '.')}")
@@ -141,7 +139,7 @@ def form_of_numbers(
     units = Counter((own["before"], own["after"]) for own in found if own is not None)
     (before, after), _ = units.most_common(1)[0]
     forms = [Form(f"{before} 1{groups}234{decimal}5 {after}".strip()) for decimal, groups in _MARKS]
-    read = np.array([[own.number(word) for word in words] for own in forms])
+    read = np.array([[own._read(one) for one in found] for own in forms])
     known = ~np.isnan(read)
     if not mostly(known.any(axis=0)):
         return None
@@ -181,8 +179,7 @@ def form_of_dates(words: pd.Series, mostly: Callable[[Any], bool], given: Sequen
     Form(example='31/12/2024')
     """
     long, short = (words.map(one.fullmatch).notna().to_numpy() for one in (_DAY, _SHORT_YEAR))
-    plain = as_dates(words).notna().to_numpy()
-    if not (long | short).any() or not mostly(long | short | plain):
+    if not (long | short).any() or not mostly(long | short | as_dates(words).notna().to_numpy()):
         return None
     fits = [] if short.any() else [own for own in _DAYS if as_dates(words[long].map(own.iso)).notna().all()]
     for own in fits:
