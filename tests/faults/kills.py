@@ -42,7 +42,17 @@ COMMANDS = {
     "sweep": ["sweep", "s.yaml", *STORE],
 }  # fmt: skip
 # What tells of the time and the place of a run, not of its result.
-TIMES = frozenset({"created", "at", "seconds", "wall_seconds_all_tables_of_this_command", "peak_bytes", "finished_at"})
+TIMES = frozenset(
+    {
+        "created",
+        "at",
+        "seconds",
+        "wall_seconds_all_tables_of_this_command",
+        "peak_bytes",
+        "finished_at",
+        "cells_run_now",
+    }
+)
 
 
 def prepare(folder: Path) -> None:
@@ -112,6 +122,16 @@ def _timeless(value: Any) -> Any:
     return [_timeless(own) for own in value] if isinstance(value, list) else value
 
 
+def where(one: Any, two: Any) -> str:
+    """Where two values of JSON differ first."""
+    if isinstance(one, dict) and isinstance(two, dict) and set(one) == set(two):
+        return next((f"/{name}{where(one[name], two[name])}" for name in one if one[name] != two[name]), "")
+    if isinstance(one, list) and isinstance(two, list) and len(one) == len(two):
+        pairs = enumerate(zip(one, two, strict=True))
+        return next((f"/{place}{where(*pair)}" for place, pair in pairs if pair[0] != pair[1]), "")
+    return ""
+
+
 def fill(folder: Path, left: int) -> Path:
     """Fill the disk up, but for so many bytes."""
     ballast = folder / "ballast"
@@ -148,7 +168,8 @@ def case(word: str, template: Path, place: Path, rng: np.random.Generator, took:
     after, true = result_of(folder), result_of(template.parent / f"{template.name}-after")
     wrong += [f"{name} is gone" for name in before if name not in after and name not in true]
     wrong += [f"{name} was {'added' if name not in true else 'lost'}" for name in set(after) ^ set(true)]
-    wrong += [f"{name} differs" for name in set(after) & set(true) if after[name] != true[name]]
+    wrong += [f"{name}{where(after[name], true[name])} differs" for name in set(after) & set(true)
+              if after[name] != true[name]]  # fmt: skip
     return wrong + [f"record {key} was lost" for key, own in kept.items() if after.get(f"record {key}") != own]
 
 

@@ -1,7 +1,9 @@
 """Every output, with every fault at every step of its writing."""
 
 import json
+import re
 import shutil
+from pathlib import Path
 
 import pytest
 
@@ -128,3 +130,10 @@ def test_the_injector_notices_what_is_wrong(sweep):
 
     with pytest.raises((AssertionError, OSError)):
         sweep("careless", lambda folder: None, careless, lambda folder, before: ["half-written"])
+
+
+def test_every_test_that_the_page_names_is_there():
+    top = Path(__file__).parents[2]
+    named = set(re.findall(r"`((?:tests|benchmarks)/[a-z_/]+[.]py)", (top / "docs" / "reliability.md").read_text()))
+    assert len(named) > 15
+    assert not {name for name in named if not (top / name).is_file()}
