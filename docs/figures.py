@@ -31,7 +31,7 @@ def choice() -> Words:
     yield f"(`TV` and `J`) gains {(covtype.rule - covtype[measured]).mean():.1f} points on Cover Type"
     yield f"and loses {(portraits[measured] - portraits.rule).mean():.1f} on Portraits"
     n_covi = (covtype["information: chosen"] == "CoVi").sum()
-    yield f"Among all columns `I` takes CoVi in {n_covi} of {len(covtype)} runs"
+    yield f"among all columns `I` takes CoVi in {n_covi} of {len(covtype)} runs"
     yield f"the accuracy is {(covtype[measured] - covtype.information).mean():.1f} points higher"
     yield f"has less than 60 % in {(digits.best < 60).sum()} of {len(digits)} runs"
     lost, lost_alone = portraits.best - portraits.rule, portraits.best - portraits.information
@@ -151,6 +151,14 @@ def transport() -> Words:
     yield f"the slowest takes {hostile['slowest / median of its size']:.1f} times the median"
 
 
+def harm() -> Words:
+    rows, tables = rows_of("harm.json"), rows_of("harm_tables.json")
+    path = tables[tables.arm == "frame:path"]
+    yield f"costs {-100 * path.worst.min():.0f} points on one of {path.table.nunique()} tables"
+    wrong = rows[(rows.truth == "wrong") & (rows.arm == "frame:scale")]
+    yield f"costs up to {-100 * wrong.worst.min():.0f} points there"
+
+
 def trust() -> Words:
     rows = rows_of("trust-verdicts.json")
     yield f"Of {len(rows)} verdicts {rows.right.sum()} are right"
@@ -196,7 +204,9 @@ def rotated_mnist_reference() -> Words:
 
 
 _NOTES = (color_mnist_paper, covtype_reference, rotated_mnist_reference)
-_PAGES = (*(choice, frontier, number_of_domains, peers, remedies_measured, scale_measured, transport, trust, vae),)
+_PAGES = (
+    *(choice, frontier, harm, number_of_domains, peers, remedies_measured, scale_measured, transport, trust, vae),
+)
 FIGURES: dict[str, Callable[[], Words]] = {
     "README.md": readme,
     **{f"docs/{own.__name__}.md": own for own in _PAGES},

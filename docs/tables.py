@@ -517,6 +517,7 @@ def harm_intervals() -> Rows:
 
 def harm_tables() -> Rows:
     rows = _harm("harm_tables.json")
+    rows = rows.assign(sure=rows.runs * rows.reliable)
     for word in rows[rows.kind == "frame"].word.unique():
         own = rows[(rows.kind == "frame") & (rows.word == word)]
         yield {
@@ -530,6 +531,7 @@ def harm_tables() -> Rows:
             "mean gain": _points(_mean(own, "mean gain")),
             "worst": _points(float(own.worst.min())),
             "called reliable": _percent(_mean(own, "reliable")),
+            "of these the interval holds": _percent(_mean(own, "coverage", "sure")),
         }
 
 
