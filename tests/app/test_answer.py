@@ -62,7 +62,7 @@ def test_backtests_chose_another_way(moving):
     moved, done, expect, after = sentences(moving)
     assert moved == "Nothing moved that can be seen in the rows."
     assert re.search(r"The model is a mean .*: in 2 past windows that was right on [\d.]+ points more rows than", done)
-    assert re.fullmatch(r"Expect \d+ % of today's rows to be right \(\d+ to 100 %, from 2 past windows\)\.", expect)
+    assert re.fullmatch(r"Expect \d+ % of today's rows to be right \(\d+ to \d+ %, from 2 past windows\)\.", expect)
     assert after == "To be sure, label 50 rows of today: driftfit label RUN --budget 50 -o rows.csv."
 
 
@@ -210,3 +210,25 @@ def test_rare_classes_are_no_warning_where_none_is_expected():
     assert classes_today({"a": 100}, ["a", "b"], [0.9, 0.1]) == ["b"]
     (said,) = class_warnings(None, [f"k{number}" for number in range(8)])
     assert "'k4' and 3 more classes" in said
+
+
+def test_a_share_does_not_stand_alone_where_a_class_is_rare():
+    frame = borders(0.0)
+    rare = np.random.default_rng(2).random(len(frame)) < 0.03
+    frame = frame.assign(kind=np.where(rare, "fraud", "fine"), price=frame["price"] + 3.0 * rare)
+    expect = sentences(adapt_frame(unlabelled(frame), settings(metric=Metric("accuracy"))))[2]
+    assert re.search(
+        r"to be right \(.*; always saying 'fine' would be right on 9\d\.\d % of the labelled ones\)\.", expect
+    )
+    result = adapt_frame(unlabelled(frame), settings())
+    assert "right" not in sentences(result)[2]
+    assert any(
+        one.startswith("counted by balanced accuracy: the rarest class has")
+        for one in summarise(result)["answer"]["notes"]
+    )
+
+
+def test_the_notes_say_which_labels_are_used():
+    answer = check_summary(check_frame(unlabelled(borders(0.0)), settings()))["answer"]
+    assert answer["notes"] == ["labels until 2024-04 used (600 rows); 2 windows without"]
+    assert answer_text(answer).endswith(answer["notes"][0])

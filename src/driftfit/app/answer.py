@@ -27,6 +27,7 @@ from driftfit.selection.answers import worth_of
 from driftfit.selection.candidates import answer_to
 from driftfit.selection.chosen import SOURCE
 from driftfit.selection.diagnosis import Drift
+from driftfit.selection.metric import RARE
 from driftfit.selection.mixture import IN_ORDER, MIXTURE
 
 if TYPE_CHECKING:
@@ -171,6 +172,7 @@ def answer_ahead(checked: Checked) -> Answer:
     if ladder is not None:
         standing = [name for name in ladder.declared if name in ladder.standing]
         expected = _likely(before, _when(checked), _ground(ladder, standing[0] if standing else None))
+        expected = _not_alone(expected, checked)
         done = f"What was declared ({', '.join(standing)}) fits the rows: driftfit adapt tells what that changes."
         done = done if moved and standing else _kept_by(ladder, checked, "would stay")
         after = "Declare what may have changed (--assume), or label rows of today (driftfit label)."
@@ -402,6 +404,21 @@ def _when(checked: Checked) -> str:
 
 def _expected(result: Result) -> str:
     """The user's metric to expect, with its interval, on the strongest evidence that there is."""
+    return _not_alone(_expectation(result), result.checked)
+
+
+def _not_alone(said: str, checked: Checked) -> str:
+    """A share of right answers beside that of the commonest class, where a class is rare."""
+    source = checked.prepared.training.source
+    shares = source.one_hot(checked.source.classes).mean(axis=0)
+    if shares.min() >= RARE or "to be right" not in said:
+        return said
+    name = str(checked.source.classes[int(shares.argmax())])
+    beside = f"always saying {name!r} would be right on {100 * shares.max():.1f} % of the labelled ones"
+    return f"{said[:-2]}; {beside})." if said.endswith(").") else f"{said[:-1]} ({beside})."
+
+
+def _expectation(result: Result) -> str:
     choice, when = result.choice, _when(result.checked)
     if not isinstance(choice, LadderChoice):
         estimate = result.decision.estimate

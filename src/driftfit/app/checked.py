@@ -168,8 +168,8 @@ def _with_model_in_use(checked: Checked) -> Checked:
     trained = "too high if the model was trained on these rows"
     estimate = replace(estimate, remark=f"{estimate.remark}; {trained}" if estimate.remark else trained)
     told = [
-        f"the model in use is {own.word!r}: right on {100 * right.mean():.1f} % of {len(right)} labelled rows of the "
-        "first window; steps and accuracies in the table are of a model that was trained on the first window",
+        f"the model in use is {own.word!r}: right on {100 * right.mean():.1f} % of {len(right):,} labelled rows; "
+        "steps and shares that are told are of a model that was trained on these",
         *dict.fromkeys([*odd, *more]),
     ]
     return replace(
