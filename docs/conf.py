@@ -106,7 +106,7 @@ def write_api(folder: Path) -> None:
     """One page for each package, with every name in its `__all__`; written anew when something changed."""
     folder.mkdir(exist_ok=True)
     seen: list[object] = []
-    parts = []
+    parts, listed = [], set[str]()
     for package in PACKAGES:
         module = import_module(package)
         found = {name: getattr(module, name) for name in module.__all__}
@@ -121,6 +121,10 @@ def write_api(folder: Path) -> None:
             f".. autosummary::\n   :toctree: generated\n   :nosignatures:\n\n{rows}\n```\n",
         )
         parts.append(_listed(package, first, {name: found[name] for name in new}))
+        listed |= {f"{package}.{name}" for name in new}
+    for page in (folder / "generated").glob("*.rst"):
+        if page.stem not in listed:
+            page.unlink()  # of a name that was public when the site was built last
     listing = "\n".join(PACKAGES)
     _write(
         folder / "index.md",
