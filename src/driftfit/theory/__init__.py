@@ -76,7 +76,9 @@ from driftfit.theory.steps import (
 __all__ = [
     "Assumptions",
     "Bound",
+    "FixedLength",
     "clopper_pearson",
+    "compare_bounds",
     "generalisation_bound",
     "naive_bound",
     "network_bound",
