@@ -210,9 +210,9 @@ def adapt_checked(
         frames = _predicted(predictor, others, checked, rows, lambda count: done(count, len(rows)), engine)
         predictions = collected(_counted(frames, counts), len(rows))
     checked = replace(checked, prepared=replace(prepared, sampled=[*prepared.sampled, *calibrated]))
-    source_rows = prepared.training.source
-    shares = source_rows.one_hot(source.classes).mean(axis=0)
-    missing = classes_today(counts, predictor.classes.tolist(), shares.tolist())
+    shares = prepared.training.source.one_hot(source.classes).mean(axis=0)
+    names = replace(predictor, model=source.estimator).classes  # the kept model may have lost one
+    missing = classes_today(counts, names.tolist(), shares.tolist())
     told = tuple(dict.fromkeys([*checked.warnings, *messages, *class_warnings(choice, missing)]))
     return Result(checked, adaptation, path, choice, decision, predictor, predictions, told, store)
 
