@@ -81,6 +81,7 @@ def test_small_problems_match_pot(case) -> None:
 def no_small_problems(monkeypatch: pytest.MonkeyPatch) -> None:
     """Send even the smallest problem through the large problems' methods."""
     monkeypatch.setattr(exact_module, "SMALL_PAIRS", 0)
+    monkeypatch.setattr(exact_module, "DENSE", 0)
 
 
 @pytest.mark.usefixtures("no_small_problems")

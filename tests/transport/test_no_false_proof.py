@@ -52,6 +52,7 @@ def test_bounds_and_proofs_are_true(kind: str, way: str, monkeypatch: pytest.Mon
         monkeypatch.setattr(squared_distances, "COMPILED_WORK", 0)
     if way in ("compiled", "large methods"):
         monkeypatch.setattr(exact, "SMALL_PAIRS", 0)
+        monkeypatch.setattr(exact, "DENSE", 0)
     for seed in range(12):
         x0, x1 = hostile(kind, seed)
         samples: list[Any] = [sp.csr_array(x) for x in (x0, x1)] if way == "sparse" else [x0, x1]

@@ -4,6 +4,7 @@ One verb, ``plan = transport(x0, x1, solver=...)``; solvers, costs, cutoffs and
 couplings are frozen values.
 """
 
+from driftfit.transport.batch import transport_batch
 from driftfit.transport.costs.cost import CustomCost, PowerMetric, Precomputed, SquaredEuclidean
 from driftfit.transport.cutoffs import ConfidenceCutoff, SmallValueCutoff, transported_confidence
 from driftfit.transport.distances import (
@@ -51,5 +52,6 @@ __all__ = [
     "isometry",
     "measure_path",
     "transport",
+    "transport_batch",
     "wasserstein",
 ]

@@ -238,15 +238,16 @@ def optimal(costs: Float, a: Float, b: Float, start: Any = None) -> Found:
     >>> optimal(np.array([[0.0, 1.0]]), np.ones(1), np.array([0.25, 0.75])).cost
     0.75
     """
-    if not _feasible(a, b) or not np.isfinite(costs).all():
+    if not _feasible(a, b) or not (np.isfinite(costs.sum()) or np.isfinite(costs).all()):
         return Found.nothing(*costs.shape)
     problem = Problem.from_costs(costs, a, b)
     solution = Exact(device="cpu").solve(problem)
     mass, unit = solution.mass * a.sum(), problem.unit
     first = np.zeros(len(a)) if solution.potential0 is None else solution.potential0 * unit
-    v = (costs - first[:, None])[a > 0].min(axis=0)
+    reduced = costs - first[:, None]
+    v = (reduced if problem.carried else reduced[a > 0]).min(axis=0)
     # Over all columns: those without weight bind rows without weight.
-    u = (costs - v).min(axis=1)
+    u = first if problem.carried else (costs - v).min(axis=1)
     with np.errstate(over="ignore"):  # a cost beyond the range of float64 is infinite
         cost = float(mass @ costs[solution.rows, solution.cols])
     return Found(solution.rows, solution.cols, mass, u, v, cost)

@@ -28,6 +28,7 @@ from driftfit.transport.solvers.auction import (
     product_provider,
     refine,
 )
+from driftfit.transport.solvers.dense import DENSE, assign_costs
 from driftfit.transport.solvers.lists import BlockCosts, CostProvider, StoredCosts, TreeCosts
 from driftfit.transport.solvers.masters import LinearProgramme, Matching
 from driftfit.transport.solvers.pricing import CANDIDATES, Master, price_out, whole_units
@@ -57,7 +58,8 @@ class Exact:
     """Optimal transport to machine precision.
 
     Equal sizes and uniform weights make an assignment problem, solved by an auction over
-    short candidate lists and finished by shortest augmenting paths; other problems go to
+    short candidate lists, or all pairs where they are few, and finished by shortest augmenting
+    paths; other problems go to
     the network simplex, over candidate pairs with pricing where they are large. The plan is
     a vertex of the transport polytope: a permutation, or at most ``n + m - 1`` entries.
 
@@ -108,6 +110,12 @@ class Exact:
     def _solve(self, problem: Problem) -> Solution:
         """Solve a problem in which every sample carries weight."""
         n, m = problem.shape
+        if problem.uniform and n <= DENSE and not problem.on_device and has_numba():
+            found = _on_all_pairs(problem)
+            if self.progress is not None:
+                self.progress("auction", 1.0)
+            if found is not None:
+                return found
         if problem.on_device or n * m <= SMALL_PAIRS:
             return self._by_pricing(problem)
         collapsed = collapse(problem)
@@ -222,6 +230,15 @@ class Exact:
         if isinstance(table, ProductTable):
             return product_provider(table.products, self.memory), table.products.table
         return self._provider(table), table
+
+
+def _on_all_pairs(problem: Problem) -> Solution | None:
+    """The optimal permutation where all costs are soon at hand; ``None`` where whole numbers are too coarse."""
+    n = problem.shape[0]
+    found = assign_costs(np.ascontiguousarray(problem.cost_matrix()))
+    if not found.proven[0]:
+        return None
+    return Solution(np.arange(n), found.partner, np.full(n, 1.0 / n), found.u)
 
 
 def _moved(v: Float, seen: CostTable, table: CostTable) -> Float:
