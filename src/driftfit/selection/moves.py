@@ -132,13 +132,6 @@ class Moves:
         return total_variation(_group_shares(self.before, np.array(own)), _group_shares(self.after, np.array(carried)))
 
 
-def group_change(before: LabelledPoints, after: LabelledPoints) -> float:
-    """The same for two domains that both have labels: the groups start from the classes of each."""
-    present = np.intersect1d(before.codes, after.codes)
-    starts = [np.array([points.of_class(code).features.mean(axis=0) for code in present]) for points in (before, after)]
-    return total_variation(_group_shares(before, starts[0]), _group_shares(after, starts[1]))
-
-
 def _group_shares(points: LabelledPoints, means: NDArray[np.float64]) -> NDArray[np.float64]:
     weights = np.ones(len(points)) if points.weights is None else points.weights
     groups = np.full(len(points), -1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
 from math import ceil, sqrt
 from typing import Any
 
@@ -15,7 +14,7 @@ from sklearn.tree import ExtraTreeClassifier
 from driftfit.domains import some_rows
 from driftfit.errors import InputError
 from driftfit.seeds import derive_seed
-from driftfit.selection.accuracy import NORMAL_95, AccuracyEstimate
+from driftfit.selection.accuracy import NORMAL_95
 from driftfit.selection.view import PathView
 from driftfit.selection.weighted import Weights
 
@@ -137,25 +136,6 @@ def known_overlap(view: PathView, before: int, after: int) -> Overlap:
             seed=view.seed,
         ),
     )
-
-
-def overlapping(estimate: AccuracyEstimate, view: PathView, *places: int) -> AccuracyEstimate:
-    """An estimate as it is where each domain of a chain overlaps with the next, and refused where two do not.
-
-    Parameters
-    ----------
-    estimate : AccuracyEstimate
-    view : PathView
-    places : int
-        Numbers of the domains through which the estimator came to its answer: 0 and the domain for a model of the
-        source, all on the way for labels that were carried along.
-    """
-    for before, after in pairwise(places):
-        found = known_overlap(view, before, after)
-        if not found.estimable:
-            names = f"{view.sequence[before].name!r} and {view.sequence[after].name!r}"
-            return estimate.refused(f"between {names} {found.sentence}")
-    return estimate
 
 
 def _scores(
