@@ -80,6 +80,7 @@ def test_a_word_of_the_trade_is_found():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)  # several commands, half a minute of processor time
 @pytest.mark.parametrize("stem", TABLES)
 def test_a_newcomer_gets_an_answer_without_the_glossary(stem, tmp_path):
     truth, n_today = made(stem, tmp_path)
