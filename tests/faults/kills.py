@@ -22,6 +22,7 @@ import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 import pandas as pd
@@ -189,23 +190,26 @@ def templates(word: str, base: Path) -> tuple[Path, float]:
 
 def run(words: list[str], kills: int, place: Path, seed: int = 0, *, full: bool = True) -> int:
     """So many kills of each command; returns in how many something was wrong."""
-    n_wrong = 0
     with tempfile.TemporaryDirectory() as name:
-        os.environ["DRIFTFIT_DATA"] = str(write_made_data(Path(name) / "data", n_images=60, n_rows=600))
-        os.environ["DRIFTFIT_OFFLINE"] = "1"
-        for word in words:
-            base = Path(name) / "templates"
-            base.mkdir(exist_ok=True)
-            template, took = templates(word, base)
-            counts: Counter[str] = Counter()
-            for number in range(kills):
-                rng = np.random.default_rng([seed, number])
-                wrong = case(word, template, place, rng, took, full=full and number % 2 == 1)
-                n_wrong += bool(wrong)
-                counts.update(wrong or ["the same"])
-                if wrong:
-                    print(f"{word}, number {number}: {'; '.join(wrong)}", flush=True)
-            print(f"{word}: {kills} kills of a command of {took:.1f} s, {dict(counts)}", flush=True)
+        data = str(write_made_data(Path(name) / "data", n_images=60, n_rows=600))
+        with patch.dict(os.environ, {"DRIFTFIT_DATA": data, "DRIFTFIT_OFFLINE": "1"}):
+            return sum(kills_of(word, kills, place, Path(name) / "templates", seed, full=full) for word in words)
+
+
+def kills_of(word: str, kills: int, place: Path, base: Path, seed: int, *, full: bool) -> int:
+    """So many kills of one command; returns in how many something was wrong."""
+    base.mkdir(exist_ok=True)
+    template, took = templates(word, base)
+    counts: Counter[str] = Counter()
+    n_wrong = 0
+    for number in range(kills):
+        rng = np.random.default_rng([seed, number])
+        wrong = case(word, template, place, rng, took, full=full and number % 2 == 1)
+        n_wrong += bool(wrong)
+        counts.update(wrong or ["the same"])
+        if wrong:
+            print(f"{word}, number {number}: {'; '.join(wrong)}", flush=True)
+    print(f"{word}: {kills} kills of a command of {took:.1f} s, {dict(counts)}", flush=True)
     return n_wrong
 
 
