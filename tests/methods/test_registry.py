@@ -120,7 +120,7 @@ class TestWords:
     def test_what_labels_of_today_compare(self):
         plans = Transport(max_samples=50, seed=3, certified=False)
         found = table_methods(50, 3)
-        assert found["own scale, carried labels"].then == CarriedLabels(transport=plans, direct=True, joint=True)
+        assert found["own scale, labels carried over"].then == CarriedLabels(transport=plans, direct=True, joint=True)
         assert found["own scale, proportions"] == OwnScale(then=ProportionCorrection(seed=3))
         assert set(found) - set(table_methods(in_order=False)) == {"recent scale"}
         assert len(found) == 8

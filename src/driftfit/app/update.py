@@ -69,11 +69,11 @@ def arrived(old: pd.DataFrame, new: pd.DataFrame, settings: Settings) -> Arrived
 
     Examples
     --------
-    >>> old = pd.DataFrame({"x": [1.0, 2.0], "kind": ["a", None], "year": [1, 2]})
+    >>> old = pd.DataFrame({"x": [0.0, 1.0, 2.0], "kind": ["b", "a", None], "year": [1, 1, 2]})
     >>> new = pd.DataFrame({"x": [2.0, 3.0], "kind": ["b", None], "year": [2, 3]})
     >>> found = arrived(old, new, Settings("kind", Column("year")))
-    >>> found.rows["kind"].tolist(), found.n_new, found.labels.tolist()
-    (['a', 'b', None], 1, [1])
+    >>> found.rows["kind"].fillna("?").tolist(), found.n_new, found.labels.tolist()
+    (['b', 'a', 'b', '?'], 1, [2])
     """
     label, order = settings.label, settings.order
     if len(new) == 0:

@@ -185,7 +185,7 @@ class CarriedLabels(Method):
 offer("carried", CarriedLabels())
 offer(
     "own-scale-carried", OwnScale(then=CarriedLabels(Transport(certified=False), direct=True, joint=True)),
-    shown="own scale, carried labels", labels=True,
+    shown="own scale, labels carried over", labels=True,
     about="Each window scaled by itself, then a new model of the source and of labels that a plan carries.",
 )  # fmt: skip
 

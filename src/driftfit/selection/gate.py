@@ -45,7 +45,7 @@ class Gate:
     >>> source = as_learner(LogisticRegression(), np.array([0, 1])).fit(path.source.samples, path.source.labels)
     >>> adapted = source.fit(path.target.samples, path.target.labels)
     >>> Gate().decide(path, source, adapted).sentence
-    'the check asks for domains generated between 0 -> 1, and none was generated; the source model is kept'
+    'the check asks for domains generated between 0 -> 3, and none was generated; the source model is kept'
     """
 
     keep: Keep = Keep.BETTER
