@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftfit.domains import Domain, DomainSequence
+from driftfit.domains.samples import some_rows
 from driftfit.errors import InputError
 from driftfit.extras import MissingExtra, has, need
 from driftfit.seeds import derive_seed
@@ -207,4 +208,6 @@ def limit_domains(sequence: DomainSequence, n_samples: int | None, seed: int) ->
         return sequence
     if n_samples < 2:
         raise InputError(f"n_samples must be at least 2, got {n_samples!r}")
-    return DomainSequence([domain.subsample(n_samples, derive_seed(seed, "limit", len(domain))) for domain in sequence])
+    # Not `Domain.subsample`, which looks at the labels of a source.
+    kept = [some_rows(len(domain), n_samples, derive_seed(seed, "limit", len(domain))) for domain in sequence]
+    return DomainSequence([domain.take(rows) for domain, rows in zip(sequence, kept, strict=True)])
