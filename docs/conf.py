@@ -178,3 +178,17 @@ def draw_tables(record: Path, target: Path) -> None:
 
 write_api(HERE / "api")
 draw_tables(REPOSITORY / "results" / "history.json", HERE / "made" / "tables.png")
+
+
+def _back_links(_app: object, page: str, _template: str, context: dict[str, object], _tree: object) -> None:
+    """From the source of a name back to its page, which belongs to the package that documents the name.
+
+    The extension takes one package for all names of a module, where some are documented by another.
+    """
+    if page.startswith("_modules/") and "body" in context:
+        place = r"(generated/((?:\w+\.)+)(\w+)\.html)#(?!\2\3\b)[\w.]*?\b\3\b"
+        context["body"] = re.sub(place, r"\1#\2\3", str(context["body"]))
+
+
+def setup(app: object) -> None:
+    app.connect("html-page-context", _back_links)  # type: ignore[attr-defined]
