@@ -25,7 +25,6 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "sphinx.ext.viewcode",
     "sphinx_copybutton",
     "sphinx_design",
@@ -35,7 +34,8 @@ extensions = [
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "gallery", "**/GALLERY_HEADER.*"]
 default_role = "py:obj"
-myst_enable_extensions = ["colon_fence", "deflist", "dollarmath"]
+# No formulas: they would need a script from elsewhere, and the site works offline.
+myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 4
 bibtex_bibfiles = ["references.bib"]
 bibtex_default_style = "plain"

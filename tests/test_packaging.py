@@ -90,5 +90,8 @@ def test_a_broken_link_of_the_site_is_found(tmp_path):
     (tmp_path / "b.html").write_text('<p id="here">x</p><img src="missing.png">')
     assert module.broken_links(tmp_path) == ["a.html: #top (no such place)", "b.html: missing.png (no such file)"]
     (tmp_path / "missing.png").write_text("")
-    (tmp_path / "a.html").write_text('<a href="b.html#there">x</a>')
-    assert module.broken_links(tmp_path) == ["a.html: b.html#there (no such place)"]
+    (tmp_path / "a.html").write_text('<a href="b.html#there">x</a><script src="https://cdn.org/math.js"></script>')
+    assert module.broken_links(tmp_path) == [
+        "a.html: https://cdn.org/math.js (loaded from the network)",
+        "a.html: b.html#there (no such place)",
+    ]
