@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+import driftfit
 from driftfit.app import Column, History, Settings, adapt_checked, check_frame
 from driftfit.app.labelled_rows import read_labelled, wanted_rows
 from driftfit.app.own_model import label_codes, own_model, predictions_in
@@ -209,3 +210,71 @@ def test_a_skops_file_with_other_types_is_not_loaded(tmp_path):
 
 def test_labels_are_known_however_they_are_written():
     assert label_codes(np.array(["True", "false", "1.0", "2"]), [0, 1], True).tolist() == [1, 0, 1, -1]
+
+
+def drifting(said):
+    """Eight windows through which the border between the classes moves; labels of the newest have not come."""
+    rng = np.random.default_rng(3)
+    when, x = np.repeat(np.arange(8), 150), rng.normal(size=(1200, 3))
+    truth = np.where(x[:, 0] > 0.3 * when, "yes", "no")
+    frame = pd.DataFrame(x, columns=FEATURES).assign(when=when, kind=truth, said=said(x, truth, rng))
+    return frame.assign(kind=frame.kind.where(frame.when < 7)), truth
+
+
+def test_past_windows_compare_it_with_what_could_be_learnt(tmp_path, capsys):
+    stale, truth = drifting(lambda x, truth, rng: np.where(x[:, 0] > 0, "yes", "no"))
+    run = driftfit.adapt(stale, label="kind", order="when", windows="value", old_predictions="said")
+    choice = run.result.choice
+    assert (run.result.kept, choice.reference, choice.backtest.reference) == ("adapted", IN_USE, IN_USE)
+    # The way that is taken was measured to gain clearly, row by row against the model in use.
+    assert choice.gains[choice.best].value > 0.1
+    assert "points more rows than the model in use" in str(run)
+    today = stale.kind.isna()
+    assert (run.predictions["prediction"] == truth[today]).mean() > (stale.said[today] == truth[today]).mean() + 0.1
+    stale.to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(SystemExit) as left:
+        main(["backtest", str(tmp_path / "t.csv"), "--label", "kind", "--order", "when", "--by-value",
+              "--old-predictions", "said"])  # fmt: skip
+    assert left.value.code == 0
+    assert "accuracy of model in use, and what the others gained over it" in capsys.readouterr().out
+
+
+def test_it_stays_where_past_windows_show_nothing_better():
+    good, _ = drifting(lambda x, truth, rng: np.where(rng.random(len(truth)) < 0.98, truth, "no"))
+    run = driftfit.adapt(good, label="kind", order="when", windows="value", old_predictions="said")
+    assert (run.result.kept, run.result.choice.best) == ("source", IN_USE)
+    np.testing.assert_array_equal(run.predictions["prediction"], good.said[good.kind.isna()])
+    assert "or less if it was trained on these windows" in str(run)
+    with pytest.raises(InputError, match="gives no probabilities"):
+        driftfit.backtest(good, label="kind", order="when", old_predictions="said", metric="roc_auc")
+
+
+def test_labels_of_today_leave_it_for_a_model_of_all_labels(tmp_path):
+    """What labels of today choose is what predicts, also where that is the plain model."""
+    frame, truth = drifting(lambda x, truth, rng: rng.choice(["yes", "no"], len(truth)))
+    checked = check_frame(frame, Settings(label="kind", order=Column("when"), in_use=predictions_in("said")))
+    rows = checked.prepared.asked
+    pd.DataFrame({"row": rows, "kind": truth[rows]}).to_csv(tmp_path / "labels.csv", index=False)
+    labelled = read_labelled(tmp_path / "labels.csv", checked)
+    result = adapt_checked(checked, labelled=labelled)
+    assert result.choice.reference == IN_USE
+    assert result.choice.best != IN_USE
+    assert result.kept == "adapted"
+    assert (result.predictions["prediction"] == truth[rows]).mean() > 0.8
+
+
+def test_an_object_is_a_model_in_use_too(tmp_path):
+    frame = table()
+    model = LogisticRegression().fit(frame[FEATURES], frame.kind)
+    run = driftfit.adapt(frame, label="kind", order="when", windows=2, history="first", old_model=model)
+    expected = model.predict(frame[FEATURES])
+    np.testing.assert_array_equal(run.predictions["prediction"], expected[run.result.checked.prepared.target_rows])
+    run.save(tmp_path / "run")
+    with pytest.raises(InputError, match="old_model="):
+        driftfit.load(tmp_path / "run")
+    again = driftfit.load(tmp_path / "run", old_model=model)
+    np.testing.assert_array_equal(again.predict(frame), expected)
+    with pytest.raises(InputError, match="exclude each other"):
+        driftfit.adapt(frame, label="kind", order="when", old_model=model, old_predictions="a")
+    with pytest.raises(InputError, match="no predict"):
+        driftfit.adapt(frame, label="kind", order="when", old_model=3)

@@ -294,11 +294,13 @@ def _done(result: Result) -> str:
         value = found.gains[best].value
         if value <= 0.0:
             return f"The model {way} in {_windows(found, best)}; what that gains could not be measured there."
-        return f"The model {way}: in {_windows(found, best)} that {_gained(found.metric, value)}."
+        return f"The model {way}: in {_windows(found, best)} that {_gained(found, value)}."
     if found is not None:
         declared = "" if ladder is None or not ladder.moved.rejected else _declared(ladder)
         more = f", and {declared}" if declared else ""
         return _stays(checked, f"no other way did clearly better in {_windows(found)}{more}")
+    if ladder is None and checked.settings.in_use is not None:
+        return _stays(checked, "there are too few past windows to compare it with other models")
     if ladder is None:
         return "The model learns from all labels: there are too few past windows to measure other ways on."
     if "worse than the one in use" in choice.sentence:
@@ -331,9 +333,10 @@ def _declared(ladder: Ladder) -> str:
     return f"the rows speak against what was declared ({', '.join(ladder.declared)})"
 
 
-def _gained(metric: Metric, value: float) -> str:
-    """A gain over all labels, as one would say it."""
-    than = "than learning from all labels"
+def _gained(found: Backtest, value: float) -> str:
+    """A gain over the reference, as one would say it."""
+    metric = found.metric
+    than = "than learning from all labels" if found.plain is None else f"than the {found.reference}"
     if metric.name == "accuracy":
         return f"was right on {100 * value:.1f} points more rows {than}"
     if metric.is_loss:
@@ -428,7 +431,9 @@ def _expectation(result: Result) -> str:
         return _share(Gain(estimate.value, estimate.low, estimate.high), when, f", from {estimate.method} of today")
     found, ladder = choice.backtest, choice.ladder
     if found is not None and (ladder is None or choice.best == choice.reference):
-        return _from_windows(found, choice.best if choice.best in found.ways else found.reference, when)
+        said = _from_windows(found, choice.best if choice.best in found.ways else found.reference, when)
+        trained = choice.best == IN_USE and said != _UNKNOWN
+        return f"{said[:-1]}, or less if it was trained on these windows." if trained else said
     if ladder is None:
         return "How good it is cannot be known yet: there are too few past windows."
     return _likely(result.decision.estimate, when, _ground(ladder, ladder.used))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from driftfit.app.checked import Progress, new_learner, recorded
+from driftfit.app.checked import Progress, answers_on_labelled, new_learner, recorded
 from driftfit.app.forecasts import Forecasts
 from driftfit.app.prepare import prepare
 from driftfit.app.read import Table
@@ -13,7 +13,7 @@ from driftfit.app.run_summary import plain
 from driftfit.app.settings import Settings
 from driftfit.errors import InputError
 from driftfit.parallel import Engine
-from driftfit.selection import Backtest, as_way, backtest, history_ways
+from driftfit.selection import IN_USE, Backtest, as_way, backtest, history_ways
 
 
 def backtest_table(
@@ -29,7 +29,7 @@ def backtest_table(
     ----------
     table : Table
     settings : Settings
-        Its method, if it names one, is measured beside the ways of `history_ways`.
+        Its method, if it names one, is measured beside the ways of `history_ways`, and so is a model in use.
     progress : callable, optional
         Called with stage, done and total.
     engine : Engine, optional
@@ -56,6 +56,15 @@ def backtest_table(
             prepared.history, learner, ways, metric=settings.metric, late=settings.late, seed=settings.seed,
             engine=engine, store=store, on_forecast=lambda done, total: report("backtest", done, total),
         )  # fmt: skip
+        if settings.in_use is not None:
+            if not found.metric.of_answers:
+                raise InputError(
+                    f"the model in use names classes and gives no probabilities: it cannot be measured by "
+                    f"{found.metric.words}; take a --metric of answers, such as accuracy or balanced_accuracy"
+                )
+            said, odd = answers_on_labelled(table, prepared, settings, learner.classes)
+            places, told = prepared.history.labelled_windows, [*told, *odd]
+            found = found.beside(IN_USE, {one.window: said[places == one.window] for one in found.forecasts})
     return found, list(dict.fromkeys([*told, *prepared.sampled, *messages]))
 
 

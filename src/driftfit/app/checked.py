@@ -82,12 +82,7 @@ class Checked:
 
     def answers(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[str]]:
         """What the model in use says about rows (ascending), as class numbers, and what is odd about it."""
-        own = self.settings.in_use
-        if own is None:
-            raise InputError("there is no model in use; give one in the settings")
-        words = own.words(self.table, rows, self.prepared.features, self.settings.label)
-        most = int(np.bincount(self.prepared.training.source.codes(self.source.classes)).argmax())
-        return answered_codes(words, self.source.classes.tolist(), self.prepared.boolean, own.word, most)
+        return _answers(self.table, self.prepared, self.settings, self.source.classes, rows)
 
 
 def check_frame(frame: Any, settings: Settings, progress: Progress | None = None) -> Checked:
@@ -143,15 +138,35 @@ def check_table(table: Table, settings: Settings, progress: Progress | None = No
     return checked if settings.in_use is None else _with_model_in_use(checked)
 
 
+def _answers(
+    table: Table, prepared: Prepared, settings: Settings, classes: NDArray[Any], rows: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], list[str]]:
+    own = settings.in_use
+    if own is None:
+        raise InputError("there is no model in use; give one in the settings")
+    words = own.words(table, rows, prepared.features, settings.label)
+    most = int(np.bincount(prepared.training.source.codes(classes)).argmax())
+    return answered_codes(words, classes.tolist(), prepared.boolean, own.word, most)
+
+
+def answers_on_labelled(
+    table: Table, prepared: Prepared, settings: Settings, classes: NDArray[Any]
+) -> tuple[NDArray[np.int64], list[str]]:
+    """What the model in use says about the labelled rows in their order, as class numbers, and what is odd about it."""
+    order = np.argsort(prepared.source_rows)
+    answers, odd = _answers(table, prepared, settings, classes, prepared.source_rows[order])
+    found = np.empty_like(answers)
+    found[order] = answers
+    return found, odd
+
+
 def _with_model_in_use(checked: Checked) -> Checked:
     """The same, with the answers of the model in use and what can be said about its accuracy."""
     own, prepared, view = checked.settings.in_use, checked.prepared, checked.view
     if own is None or of_one_kind(checked.table, checked.source):
         raise InputError("a model in use is compared with remedies for columns, not for pictures or networks")
-    order = np.argsort(prepared.source_rows)
-    (answers, odd), (target, more) = checked.answers(prepared.source_rows[order]), checked.answers(prepared.target_rows)
-    source = np.empty_like(answers)
-    source[order] = answers
+    source, odd = answers_on_labelled(checked.table, prepared, checked.settings, checked.source.classes)
+    target, more = checked.answers(prepared.target_rows)
     here, there = prepared.training.source, prepared.training.target
     right = source == here.codes(checked.source.classes)
     weights = importance_weights(here.matrix(), there.matrix())

@@ -291,7 +291,9 @@ def _decision(checked: Checked, adaptation: Adaptation, choice: Choice, assumes:
 def _by_evidence(decision: Decision, choice: LadderChoice) -> Decision:
     """The decision that a choice stands for, with the accuracies that rest on the same evidence."""
     # What labels of today are compared with may itself be a way that past windows chose.
-    ladder, kept = choice.ladder, choice.best in (SOURCE, IN_USE, ALL_LABELS)
+    ladder = choice.ladder
+    # A model in use is left for one of all labels too, where that is better.
+    kept = choice.best in ((IN_USE,) if choice.reference == IN_USE else (SOURCE, ALL_LABELS))
     before: AccuracyEstimate | None = decision.before
     after: AccuracyEstimate | None = None
     if choice.backtest is not None and (kept or ladder is None):
@@ -351,8 +353,10 @@ def _adapted(
             method, given=given, in_use=checked.in_use, ladder=checked.ladder, on_candidate=one_more, engine=engine
         )
     history = checked.prepared.history
-    if labelled is None and history is not None and isinstance(method, ByEvidence) and checked.in_use is None:
-        settings = checked.settings
+    settings = checked.settings
+    # A model in use names classes and gives no probabilities.
+    comparable = checked.in_use is None or settings.metric is None or settings.metric.of_answers
+    if labelled is None and history is not None and isinstance(method, ByEvidence) and comparable:
         past = ByHistory(
             history_ways(settings.seed, in_order=checked.prepared.in_order),
             settings.metric, settings.late, method, settings.seed, engine,

@@ -202,9 +202,10 @@ def adapt_with_labels(
         candidates[IN_USE] = ModelInUse(checked.in_use.target)
     candidates |= {SOURCE: SourceOnly(), **_remedies(checked)}
     reference = None
-    if checked.prepared.history is not None and checked.in_use is None:
-        # What the past chose is what the labels have to beat.
-        reference, ways = _of_history(checked, engine, store)
+    if checked.prepared.history is not None:
+        # What the past chose is what the labels have to beat, or the model that is in use.
+        chosen_before, ways = _of_history(checked, engine, store)
+        reference = chosen_before if checked.in_use is None else IN_USE
         candidates |= ways
     if known.any():
         samples, codes, seed = labelled.samples[known], labelled.codes[known], checked.settings.seed

@@ -107,7 +107,7 @@ def _own(folder: Path, kind: str, word: str, given: OwnModel | None) -> OwnModel
     if given is None:
         raise InputError(
             f"the run kept the model in use, {word!r}, which is Python code and not stored with the run; ask it "
-            f"yourself, or add --old-model {word}"
+            f"yourself, or add --old-model {word} (old_model= in Python)"
         )
     return given
 

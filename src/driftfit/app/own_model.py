@@ -87,28 +87,36 @@ def predictions_in(column: str) -> OwnModel:
     return OwnModel(column, COLUMN, (column,), ask=lambda frame: frame[column])
 
 
-def own_model(word: str, data: bytes | None = None) -> OwnModel:
-    """The model in a file.
+def own_model(word: Any, data: bytes | None = None) -> OwnModel:
+    """A model that somebody has: an object with ``predict``, a function of a data frame, or one in a file.
 
     An ``.onnx`` file, a ``.skops`` file, or ``PATH.py:NAME``: an object with ``predict``, or a function, of a data
     frame with every column but the label. The Python file is run.
     """
+    if not isinstance(word, str | Path):
+        return OwnModel(type(word).__name__, PYTHON, None, ask=_asked_by(word, f"a {type(word).__name__}"))
+    word = str(word)
     kind = _ENDINGS.get(Path(word).suffix.lower())
     if kind is None:
         path, separator, name = word.rpartition(":")
         if not separator or not path.endswith(".py"):
             raise InputError(f"the model in use must be a .onnx or .skops file or PATH.py:NAME, got {word!r}")
-        found = object_in_file(Path(path), name)
-        ask = found.predict if hasattr(found, "predict") else found
-        if not callable(ask):
-            raise InputError(f"{name!r} in {path!r} is {type(found).__name__}: it has no predict and is no function")
-        return OwnModel(word, PYTHON, None, ask=ask)
+        return OwnModel(word, PYTHON, None, ask=_asked_by(object_in_file(Path(path), name), f"{name!r} in {path!r}"))
     if data is None:
         try:
             data = Path(word).read_bytes()
         except OSError as error:
             raise InputError(f"the model in use cannot be read from {word!r} ({error.strerror})") from None
     return _of_onnx(word, data) if kind == ONNX else _of_skops(word, data)
+
+
+def _asked_by(model: Any, who: str) -> Callable[[pd.DataFrame], Any]:
+    """What is called with a data frame; a model that knows the names of its columns gets these alone."""
+    ask = getattr(model, "predict", model)
+    if not callable(ask):
+        raise InputError(f"{who} is {type(model).__name__}: it has no predict and is no function")
+    names = getattr(model, "feature_names_in_", None)
+    return ask if names is None else lambda frame: ask(frame[list(names)])
 
 
 def label_codes(words: NDArray[np.str_], classes: Sequence[Any], boolean: bool) -> NDArray[np.int64]:

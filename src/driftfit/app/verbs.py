@@ -17,6 +17,7 @@ from driftfit.app.folder import load_run, save_run
 from driftfit.app.forecasts import Forecasts
 from driftfit.app.job import Result, adapt_checked, adapt_table
 from driftfit.app.models import method_from_word, model_from_word
+from driftfit.app.own_model import own_model, predictions_in
 from driftfit.app.predictor import Predictor
 from driftfit.app.read import Table, open_table, table_of
 from driftfit.app.run_summary import summarise
@@ -150,7 +151,9 @@ def adapt(
         Where backtests and candidates run, side by side.
     **options
         Other fields of `driftfit.app.Settings` by name: ``assume``, ``metric`` (a name), ``late``, ``history``
-        (``"all"`` or ``"first"``), ``group``, ``drop``, ``categorical``, ``id``, ``seed``, ``training_rows``.
+        (``"all"`` or ``"first"``), ``group``, ``drop``, ``categorical``, ``id``, ``seed``, ``training_rows``. The model
+        that you have in use is the reference as ``old_model`` (a path as for ``--old-model``, a function of a data
+        frame, or an object with ``predict``) or as ``old_predictions`` (the column of what it says).
 
     Returns
     -------
@@ -200,9 +203,12 @@ def backtest(
     return backtest_table(_table(table), settings, engine=engine, folder=kept)[0]
 
 
-def load(folder: str | Path) -> Run:
-    """A run that was saved; changed files and unknown types are refused."""
-    found = load_run(Path(folder))
+def load(folder: str | Path, old_model: Any = None) -> Run:
+    """A run that was saved; changed files and unknown types are refused.
+
+    A run that kept the model in use, where that is Python code, needs it again as ``old_model``.
+    """
+    found = load_run(Path(folder), None if old_model is None else own_model(old_model))
     return Run(found.predictor, found.summary)
 
 
@@ -219,6 +225,11 @@ def _settings(
         more["metric"] = Metric.from_word(more["metric"])
     if isinstance(more.get("history"), str):
         more["history"] = History(more["history"])
+    in_use = [more.pop(word) for word in ("old_model", "old_predictions") if word in more]
+    if len(in_use) > 1:
+        raise InputError("old_model and old_predictions exclude each other: one model is in use")
+    if in_use:
+        more["in_use"] = predictions_in(in_use[0]) if "old_predictions" in options else own_model(in_use[0])
     if "training_rows" in more:
         more["limits"] = Limits(more.pop("training_rows"))
     for name in ("drop", "categorical", "id"):

@@ -53,7 +53,10 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
 def backtest_text(found: Backtest) -> str:
     """One sentence, then a line for each way: its gain in each window, and the one to expect."""
     metric, scores, by_window, gains = found.metric, found.scores, found.gains_by_window, found.gains
-    head = ["way", *found.windows, "to expect"]
+    # The whole span of a window would leave no room for the names of ways.
+    starts = [name.partition("..")[0] for name in found.windows]
+    short = len(set(starts)) == len(starts) and starts != list(found.windows)
+    head = ["way", *(starts if short else found.windows), "to expect"]
     rows: list[list[str]] = [[found.reference, *(_shown(metric, value) for value in scores[found.reference]), ""]]
     for name in found.ways:
         if name != found.reference and name in gains:
@@ -62,6 +65,7 @@ def backtest_text(found: Backtest) -> str:
             rows.append([name, *(_gain(metric, value) for value in by_window[name]), span])
     better = ", less is better" if metric.is_loss else ""
     unit = f"{metric.words} of {found.reference}{better}, and what the others gained over it"
+    unit += ", by window (where it begins)" if short else ""
     lines = [f"{found.sentence[:1].upper()}{found.sentence[1:]}.", "", f"{unit}:", text_table(head, rows)]
     lines += [f"{name} could not run: {why}" for name, why in found.failed.items()]
     return "\n".join(printable(line) for block in lines for line in block.split("\n"))

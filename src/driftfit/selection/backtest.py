@@ -99,6 +99,9 @@ class Backtest:
         Of the judged windows, the oldest first.
     failed : dict of str
         Why a way has no forecast at all.
+    plain : str or None
+        The way that the others were compared with before `beside` put a model in the reference's place that cannot be
+        learnt anew.
     """
 
     metric: Metric
@@ -108,6 +111,7 @@ class Backtest:
     classes: NDArray[Any]
     forecasts: tuple[Forecast, ...]
     failed: Mapping[str, str] = field(default_factory=dict)
+    plain: str | None = None
     _found: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     @property
@@ -142,7 +146,11 @@ class Backtest:
 
         Where labels come so late that no past window could learn the weights, the mixture is taken as it is.
         Where ways cannot be mixed it is the one whose gain exceeds its error by most, if any does.
+        A model that cannot be learnt anew is left only for a way that was measured to gain clearly over it.
         """
+        if self.plain is not None:
+            way = replace(self, reference=self.plain, plain=None).best
+            return way if self._n(way) >= FEWEST_WINDOWS and self._lower(way, self.reference) > 0.0 else self.reference
         judged = [name for name in self.ways if name != self.reference and self._n(name) >= FEWEST_WINDOWS]
         best = self.reference
         for name in (MIXTURE, IN_ORDER):
@@ -154,6 +162,26 @@ class Backtest:
             judged = [name for name in judged if any(name in forecast.answers for forecast in self.forecasts)]
         lower = {name: self._lower(name, best) for name in judged}
         return max([best, *lower], key=lambda name: lower.get(name, 0.0))
+
+    def beside(self, name: str, answers: Mapping[int, NDArray[np.int64]]) -> Backtest:
+        """The same with a model that only answers as the reference.
+
+        Parameters
+        ----------
+        name : str
+        answers : dict of int array
+            By the number of a window the class that the model names for each of its labelled rows.
+        """
+        certain = np.eye(len(self.classes))
+        forecasts = tuple(
+            replace(
+                own,
+                shares={**own.shares, name: certain[answers[own.window]]},
+                answers={**own.answers, name: answers[own.window]},
+            )
+            for own in self.forecasts
+        )
+        return replace(self, reference=name, forecasts=forecasts, plain=self.reference)
 
     def _lower(self, name: str, other: str) -> float:
         """What a way gains over another one, less so many of its errors."""
@@ -181,13 +209,13 @@ class Backtest:
         if self.late < self.asked_late:
             lag += f" (they come {self.asked_late} late; history is too short to measure at that)"
         counted = f"less {self.metric.words}" if self.metric.is_loss else self.metric.words
-        best = self.best
+        best, other = self.best, self.reference if self.plain is None else f"the {self.reference}"
         if best == self.reference:
-            return f"in {over}{lag} no other way gained clearly over {self.reference}, counted by {self.metric.words}"
+            return f"in {over}{lag} no other way gained clearly over {other}, counted by {self.metric.words}"
         gain = self._gain(best)[0]
         return (
             f"in {over}{lag} {best!r} gained {self.metric.shown(gain.value, signed=True)} of {counted} over "
-            f"{self.reference} ({self.metric.shown(gain.low, signed=True).removesuffix(' points')} to "
+            f"{other} ({self.metric.shown(gain.low, signed=True).removesuffix(' points')} to "
             f"{self.metric.shown(gain.high, signed=True)} to expect)"
         ) + (
             "" if weights_were_learnt(self) or best != MIXTURE else "; labels came too late to learn its weights there"

@@ -25,7 +25,7 @@ from driftfit.selection.backtest import (
     backtest,
     judged_windows,
 )
-from driftfit.selection.by_evidence import ByEvidence
+from driftfit.selection.by_evidence import IN_USE, ByEvidence
 from driftfit.selection.candidates import ALL_LABELS, history_ways
 from driftfit.selection.ladder import Ladder, LadderChoice
 from driftfit.selection.metric import Metric
@@ -37,8 +37,9 @@ from driftfit.selection.runs import OnCandidate
 class ByHistory(Method):
     """Measures on the past which ways to learn from history help, and mixes them where that does.
 
-    The reference is the plain thing: a model of all labels. Where history is too short to measure anything, or nothing
-    is clearly better there, ``otherwise`` goes on from that model along the rows without labels.
+    The reference is the plain thing: a model of all labels, or the one in use that ``otherwise`` names. Where history
+    is too short to measure anything, or nothing is clearly better there, ``otherwise`` goes on from that model along
+    the rows without labels.
 
     Parameters
     ----------
@@ -96,7 +97,7 @@ class ByHistory(Method):
         sequence = sequence.target_apart()
         ways = history_ways(self.seed) if self.ways is None else dict(self.ways)
         measured = self._measured(learner, sequence, ways)
-        if measured is None or measured.best == ALL_LABELS:
+        if measured is None or measured.best == measured.reference:
             return self._otherwise(learner, sequence, measured, on_step, workspace)
         way = measured.best
         base, worth = worth_of(measured, way)
@@ -113,7 +114,7 @@ class ByHistory(Method):
         late = sequence.late if self.late is None else self.late
         if len(ways) < 2 or len(judged_windows(sequence, 0)) < FEWEST_WINDOWS:
             return None
-        return backtest(
+        found = backtest(
             sequence,
             learner,
             ways,
@@ -124,6 +125,11 @@ class ByHistory(Method):
             on_forecast=self.on_forecast,
             store=self.store,
         )
+        own = self.otherwise.in_use
+        if own is None:
+            return found
+        places = sequence.labelled_windows
+        return found.beside(IN_USE, {one.window: own.source[places == one.window] for one in found.forecasts})
 
     def _otherwise(
         self,
@@ -139,25 +145,26 @@ class ByHistory(Method):
             learner = learner.fit(rows.samples, rows.codes(learner.classes), rows.uneven_weights)
         if sequence.target.has_label.any():
             # There are no rows of today that an assumption could be tested on.
-            adaptation = Adaptation(learner)
+            adaptation, kept = Adaptation(learner), ALL_LABELS if self.otherwise.in_use is None else IN_USE
             if self.on_candidate is not None:
-                self.on_candidate(ALL_LABELS, adaptation)
-            return replace(adaptation, choice=self._choice(measured, ALL_LABELS))
+                self.on_candidate(kept, adaptation)
+            return replace(adaptation, choice=self._choice(measured, kept))
         adaptation = self.otherwise.adapt(learner, path, on_step, workspace)
         return replace(adaptation, choice=self._after(adaptation.choice, measured))
 
     def _choice(self, measured: Backtest | None, way: str) -> LadderChoice:
         """What the backtest chose."""
         if measured is None:
-            why = "every row has a label: the model learns from all; too few windows to measure other ways on"
-            return LadderChoice(0, "backtest", why, best=way, reference=ALL_LABELS)
+            done = "the model learns from all" if way == ALL_LABELS else f"the {way} stays"
+            why = f"every row has a label: {done}; too few windows to measure other ways on"
+            return LadderChoice(0, "backtest", why, best=way, reference=way)
         gains = measured.gains
         means = {name: float(np.nanmean(values)) for name, values in measured.scores.items()}
         ranked = sorted(gains, key=lambda name: -gains[name].value)
         return LadderChoice(
-            0, "backtest", f"{measured.sentence}; {way} is taken" if way != ALL_LABELS else measured.sentence,
+            0, "backtest", measured.sentence + (f"; {way} is taken" if way != measured.reference else ""),
             scores=means, best=way, runner_up=next((name for name in ranked if name != way), None),
-            reference=ALL_LABELS, gains=gains, failed=dict(measured.failed),
+            reference=measured.reference, gains=gains, failed=dict(measured.failed),
             in_points=measured.metric.in_points, backtest=measured,
         )  # fmt: skip
 

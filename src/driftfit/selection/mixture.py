@@ -111,7 +111,7 @@ def method_of(found: Backtest, name: str, ways: Mapping[str, Method]) -> Method:
         return ways[name]
     judged = [own for own in found.forecasts if name in own.shares]
     names = _members(judged[-1], ways, name == IN_ORDER)
-    weights = mixture_weights(judged, names, found.reference, found.asked_late)
+    weights = mixture_weights(judged, names, found.plain or found.reference, found.asked_late)
     kept = [own for own in names if weights[own] >= _LEAST_WEIGHT]
     return Mixture(tuple(ways[own] for own in kept), tuple(weights[own] for own in kept))
 
