@@ -78,27 +78,30 @@ def test_version():
 
 
 @pytest.mark.slow
-def test_demo_writes_a_picture_and_the_numbers(tmp_path):
-    result = driftfit(
-        "demo", "--path", "gaussians", "--path", "moons", "--seeds", "1", "-o", "out", "--json", cwd=tmp_path
-    )
+def test_demo_adapts_a_table_first_and_the_digits_second(tmp_path):
+    result = driftfit("demo", "--seeds", "1", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
-    printed = json.loads(result.stdout)
-    assert printed == json.loads((tmp_path / "out" / "result.json").read_text())
-    assert set(printed["paths"]) == {"gaussians", "moons"}
-    assert all(
-        0 <= a <= 1 for scene in printed["paths"].values() for m in scene["methods"].values() for a in m["accuracies"]
-    )
-    assert (tmp_path / "out" / "path.png").read_bytes().startswith(b"\x89PNG")
-    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["path.png", "result.json"]
+    table, digits = result.stdout.split("digits turned by 60 degrees")
+    assert "Since the labelled rows (2025-01 to 2025-10) the rows moved" in table
+    found = json.loads((tmp_path / "demo" / "result.json").read_text())
+    assert found["table"]["right"] > found["table"]["all labels right"] + 0.05
+    assert f"{100 * found['table']['right']:.1f} % of the 500 rows are right" in table
+    assert (tmp_path / "demo" / "run" / "report.html").is_file()
+    for method in ("source only", "direct self-training", "gradual self-training", "GOAT", "oracle"):
+        assert method in digits
 
 
 @pytest.mark.slow
-def test_demo_on_digits_prints_every_method(tmp_path):
-    result = driftfit("demo", "--path", "digits", "--seeds", "1", cwd=tmp_path)
+def test_demo_writes_a_picture_and_the_numbers(tmp_path):
+    result = driftfit("demo", "--path", "moons", "--seeds", "1", "-o", "out", "--json", cwd=tmp_path)
     assert result.returncode == 0, result.stderr
-    for method in ("source only", "direct self-training", "gradual self-training", "GOAT", "oracle"):
-        assert method in result.stdout
+    printed = json.loads(result.stdout)
+    assert printed == json.loads((tmp_path / "out" / "result.json").read_text())
+    assert set(printed["paths"]) == {"moons"}
+    assert "table" not in printed
+    assert all(0 <= a <= 1 for m in printed["paths"]["moons"]["methods"].values() for a in m["accuracies"])
+    assert (tmp_path / "out" / "path.png").read_bytes().startswith(b"\x89PNG")
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["path.png", "result.json"]
 
 
 def test_an_unknown_path_is_one_line_and_leaves_nothing(tmp_path):
