@@ -125,7 +125,7 @@ def scale_measured() -> Words:
     yield f"64 GPUs fetch data for {sweep[64]['seconds_by_kind']['fetch']:.0f} s in all"
 
 
-def transport() -> Words:
+def transport_measured() -> Words:
     data, corpus, hostile = (record(f"transport{part}.json") for part in ("", "_corpus", "_hostile"))
     growth = {name: f"n^{data['cpu'][f'{name} exponent']:.1f}" for name in ("ours seconds", "pot seconds")}
     memory = {name: f"n^{data['cpu'][f'{name} exponent']:.1f}" for name in ("ours extra", "pot extra")}
@@ -205,7 +205,18 @@ def rotated_mnist_reference() -> Words:
 
 _NOTES = (color_mnist_paper, covtype_reference, rotated_mnist_reference)
 _PAGES = (
-    *(choice, frontier, harm, number_of_domains, peers, remedies_measured, scale_measured, transport, trust, vae),
+    *(
+        choice,
+        frontier,
+        harm,
+        number_of_domains,
+        peers,
+        remedies_measured,
+        scale_measured,
+        transport_measured,
+        trust,
+        vae,
+    ),
 )
 FIGURES: dict[str, Callable[[], Words]] = {
     "README.md": readme,

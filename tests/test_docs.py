@@ -166,6 +166,14 @@ def test_links_and_names_that_lead_nowhere_are_named(script, tmp_path):
     assert list(check.not_public(script_text)) == ["imports driftfit.transport.plan.Plan"]
 
 
+def test_long_sentences_and_pages_are_named(script, tmp_path):
+    check, page = script("check_pages"), tmp_path / "a.md"
+    page.write_text(f"{'word ' * 40}end. It is `code` here.\n\n| {'cell ' * 50} |\n")
+    assert list(check.unreadable(page)) == [f"has a sentence of 41 words: {('word ' * 12)} ..."]
+    page.write_text("One two three. " * 301)
+    assert list(check.unreadable(page)) == ["has 903 words"]
+
+
 @pytest.mark.parametrize(
     ("mean", "interval", "higher"),
     [(80.0, 1.0, "LEVEL"), (84.9, 0.1, "OURS"), (84.9, 4.0, "LEVEL"), (60.0, 3.0, "PUBLISHED"), (60.0, None, "LEVEL")],
