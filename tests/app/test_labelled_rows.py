@@ -44,6 +44,18 @@ def filled(frame, checked, folder, budget=20, change=lambda rows: rows):
     return path
 
 
+def test_columns_of_the_table_may_be_called_row_or_weight(tmp_path):
+    frame = table(flip=True).rename(columns={"x": "weight", "y": "row"})
+    checked = check_frame(frame.assign(kind=np.where(frame.when == 0, frame.kind, np.nan)), SETTINGS)
+    wanted = wanted_rows(checked, 20)
+    assert list(wanted) == ["driftfit_row", "driftfit_weight", "kind", "weight", "row"]
+    np.testing.assert_array_equal(wanted["weight"], frame["weight"].to_numpy()[wanted["driftfit_row"]])
+    wanted.assign(kind=frame["kind"].to_numpy()[wanted["driftfit_row"]]).to_csv(tmp_path / "rows.csv", index=False)
+    labelled = read_labelled(tmp_path / "rows.csv", checked)
+    np.testing.assert_array_equal(labelled.rows, wanted["driftfit_row"])
+    np.testing.assert_allclose(labelled.weights, wanted["driftfit_weight"])
+
+
 # Which rows ----------------------------------------------------------------------------------------------
 
 

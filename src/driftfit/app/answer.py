@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from driftfit.app.settings import Keep
 from driftfit.methods import Assumption
@@ -528,7 +529,8 @@ def _compared(result: Result) -> tuple[tuple[str, str, str, str], tuple[Compared
     heads, rows = ("compared", "", "", ""), []
     taken_up = ladder is not None and choice.best != choice.reference
     if found is not None:
-        heads = (f"counted by {found.metric.words}", "past windows", _gain_head(found.metric), "today's answers")
+        windows = f"{int(_shared(found).sum())} past windows"
+        heads = (f"counted by {found.metric.words}", windows, _gain_head(found.metric), "today's answers")
         rows += _ways(found, None if taken_up else choice.best if choice.best in found.ways else found.reference)
     elif choice.measured:
         heads = ("compared", "labelled rows", "gain in points", "today's answers")
@@ -547,15 +549,22 @@ def _gain_head(metric: Metric) -> str:
     return "gain in points" if metric.in_points else "gain"
 
 
+def _shared(found: Backtest) -> NDArray[np.bool_]:
+    """The windows on which nearly every way was judged: means over other ones could not be compared."""
+    known = np.isfinite(np.array([found.scores[name] for name in found.ways]))
+    counts = known.sum(axis=1)
+    return np.asarray(known[counts >= np.median(counts)].all(axis=0))
+
+
 def _ways(found: Backtest, taken: str | None) -> list[Compared]:
     """The ways of a backtest."""
-    rows = []
+    rows, shared = [], _shared(found)
     for name in found.ways:
-        gain, mean = found.gains.get(name), found.expected(name).value
+        gain, scores = found.gains.get(name), found.scores[name][shared]
         shown = "" if gain is None or name == found.reference else _signed(gain, found.metric.in_points)
-        value = found.metric.shown(mean) if np.isfinite(mean) else ""
-        n = _judged(found, name)
-        value += f" ({n} of {len(found.windows)})" if value and n < len(found.windows) else ""
+        known = scores[np.isfinite(scores)]
+        value = found.metric.shown(float(known.mean())) if len(known) else ""
+        value += f" ({len(known)} of them)" if value and len(known) < len(scores) else ""
         rows.append(Compared(name, value, shown, "taken" * (name == taken)))
     return rows + [Compared(name, note="could not run") for name in found.failed]
 

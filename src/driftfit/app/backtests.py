@@ -7,7 +7,7 @@ from typing import Any
 
 from driftfit.app.checked import Progress, answers_on_labelled, new_learner, recorded
 from driftfit.app.forecasts import Forecasts
-from driftfit.app.prepare import prepare
+from driftfit.app.prepare import PLANS, prepare
 from driftfit.app.read import Table
 from driftfit.app.run_summary import plain
 from driftfit.app.settings import Settings
@@ -65,7 +65,9 @@ def backtest_table(
             said, odd = answers_on_labelled(table, prepared, settings, learner.classes)
             places, told = prepared.history.labelled_windows, [*told, *odd]
             found = found.beside(IN_USE, {one.window: said[places == one.window] for one in found.forecasts})
-    return found, list(dict.fromkeys([*told, *prepared.sampled, *messages]))
+    # Nothing is compared with today's rows here.
+    sampled = [one for one in prepared.sampled if not one.startswith(PLANS)]
+    return found, list(dict.fromkeys([*told, *sampled, *messages]))
 
 
 def backtest_summary(found: Backtest) -> dict[str, Any]:

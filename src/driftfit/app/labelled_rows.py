@@ -43,7 +43,6 @@ from driftfit.selection.mixture import method_of
 from driftfit.selection.runs import OnCandidate
 from driftfit.selection.weighted import effective_size
 
-ROW, WEIGHT = "row", "weight"
 # Part of the budget that goes to rows on which all candidates agree: they say nothing about which is best, but without
 # them no accuracy is known.
 _AGREED = 0.2
@@ -135,38 +134,47 @@ def wanted_rows(checked: Checked, budget: int) -> pd.DataFrame:
     names = list(dict.fromkeys([*settings.id, *(plan.column for plan in prepared.plans)]))
     frames = [frame for _, frame in checked.table.batches(rows[order], names)]
     wanted: pd.DataFrame = pd.concat(frames, ignore_index=True)
+    row, weight = _own_columns(checked)
     wanted.insert(0, settings.label, "")
-    wanted.insert(0, WEIGHT, weights[order])
-    wanted.insert(0, ROW, rows[order])
+    wanted.insert(0, weight, weights[order])
+    wanted.insert(0, row, rows[order])
     return wanted
+
+
+def _own_columns(checked: Checked) -> tuple[str, str]:
+    """What the numbers of rows and their weights are called, beside the columns that the table has."""
+    row, weight = (f"driftfit_{own}" if own in checked.table.names else own for own in ("row", "weight"))
+    return row, weight
 
 
 def read_labelled(path: Path, checked: Checked) -> LabelledRows:
     """Labels of some rows of the last window from a CSV or Parquet file: ``row``, the label column, perhaps ``weight``.
 
-    Rows without a label are left out.
+    Where the table itself has columns of these names they are called ``driftfit_row`` and ``driftfit_weight``. Rows
+    without a label are left out.
     """
     _check_columns(checked)
     label = checked.settings.label
+    row, weight = _own_columns(checked)
     # A label that a spreadsheet would run was written with an apostrophe in front.
     table = open_table([path], (label, f"'{label}"))
     named = {as_it_was(name): name for name in table.names} | {name: name for name in table.names}
-    missing = [name for name in (ROW, label) if name not in named]
+    missing = [name for name in (row, label) if name not in named]
     if missing:
         raise InputError(f"{str(path)!r} has no column {missing[0]!r}; driftfit label writes such a file")
-    frame = table.columns([ROW, named[label], *([WEIGHT] if WEIGHT in table.names else [])])
+    frame = table.columns([row, named[label], *([weight] if weight in table.names else [])])
     words = frame[named[label]].map(lambda value: "" if pd.isna(value) else as_it_was(str(value).strip()))
     frame, words = frame[words != ""], words[words != ""]
-    rows = pd.to_numeric(frame[ROW], errors="coerce")
+    rows = pd.to_numeric(frame[row], errors="coerce")
     last = checked.prepared.windows[-1].rows
     strange = ~rows.isin(last)
     if len(frame) == 0 or strange.any():
-        wrong = "no label" if len(frame) == 0 else f"row {frame[ROW][strange].iloc[0]!r}, not one of the last window"
+        wrong = "no label" if len(frame) == 0 else f"row {frame[row][strange].iloc[0]!r}, not one of the last window"
         raise InputError(f"{str(path)!r} holds {wrong}; fill in the file that driftfit label wrote")
     rows_found = rows.to_numpy(dtype=np.int64)
     if len(np.unique(rows_found)) < len(rows_found):
         raise InputError(f"{str(path)!r} names a row twice; leave one of them out")
-    weights = frame[WEIGHT].to_numpy(dtype=np.float64) if WEIGHT in frame else np.ones(len(frame))
+    weights = frame[weight].to_numpy(dtype=np.float64) if weight in frame else np.ones(len(frame))
     if not np.isfinite(weights).all() or (weights < 0).any() or weights.sum() == 0:
         raise InputError(f"the weights in {str(path)!r} must be finite and not negative, and one above 0")
     return _labelled(checked, rows_found, words.to_numpy(dtype=str), weights)

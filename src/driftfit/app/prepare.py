@@ -30,6 +30,8 @@ _MOST_ROWS = 500_000
 # Rows that are compared with those before them may miss a few of these.
 _NEARLY_ALL = 0.99
 _PART_ROWS = 1 << 20
+# How a sentence on rows that were left out of transport and checks begins.
+PLANS = "plans and checks looked at"
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +107,7 @@ def prepare(table: Table, settings: Settings) -> Prepared:
     target_rows = labels.rows[places == numbers[-1]] if history is not None and known.asked is None else parts[-1]
     # The same rows that plans are made between.
     sample = training.each(Transport(max_samples=settings.limits.transport, seed=settings.seed).sampled)
-    said += _sampling("plans and checks looked at", settings.limits.transport, [len(domain) for domain in training])
+    said += _sampling(PLANS, settings.limits.transport, [len(domain) for domain in training])
     return Prepared(
         windows, plans, preprocessing, training, sample, parts[0], target_rows, labels.boolean, said,
         tuple(names), sorted_rows and whole, history, known.asked, everything,

@@ -45,8 +45,12 @@ def run(chosen: argparse.Namespace, fail: Fail) -> int:
     summary = backtest_summary(found) | {"notes": list(said)}
     if chosen.out is not None:
         write_json(chosen.out / "backtest.json", summary)
-    show_warnings(said)
-    print(json.dumps(summary, indent=2, ensure_ascii=False) if chosen.as_json else backtest_text(found))
+    notes = [one for one in said if one.startswith("labels until ")]
+    show_warnings([one for one in said if one not in notes])
+    if chosen.as_json:
+        print(json.dumps(summary, indent=2, ensure_ascii=False))
+    else:
+        print("\n".join([backtest_text(found), "", *map(printable, notes)]))
     return 0
 
 
@@ -55,8 +59,9 @@ def backtest_text(found: Backtest) -> str:
     metric, scores, by_window, gains = found.metric, found.scores, found.gains_by_window, found.gains
     # The whole span of a window would leave no room for the names of ways.
     starts = [name.partition("..")[0] for name in found.windows]
-    short = len(set(starts)) == len(starts) and starts != list(found.windows)
-    head = ["way", *(starts if short else found.windows), "to expect"]
+    days = [name.partition("T")[0] for name in starts]
+    short = next((names for names in (days, starts) if len(set(names)) == len(names)), list(found.windows))
+    head = ["way", *short, "to expect"]
     rows: list[list[str]] = [[found.reference, *(_shown(metric, value) for value in scores[found.reference]), ""]]
     for name in found.ways:
         if name != found.reference and name in gains:
@@ -65,7 +70,7 @@ def backtest_text(found: Backtest) -> str:
             rows.append([name, *(_gain(metric, value) for value in by_window[name]), span])
     better = ", less is better" if metric.is_loss else ""
     unit = f"{metric.words} of {found.reference}{better}, and what the others gained over it"
-    unit += ", by window (where it begins)" if short else ""
+    unit += ", by window (where it begins)" if short != list(found.windows) else ""
     lines = [f"{found.sentence[:1].upper()}{found.sentence[1:]}.", "", f"{unit}:", text_table(head, rows)]
     lines += [f"{name} could not run: {why}" for name, why in found.failed.items()]
     return "\n".join(printable(line) for block in lines for line in block.split("\n"))
