@@ -13,7 +13,6 @@ from driftfit.methods import (
     FromHistory,
     HalfLife,
     LastWindows,
-    LikeToday,
     Method,
     OwnScale,
     ProportionCorrection,
@@ -265,12 +264,6 @@ class TestWays:
         plain, scaled = (way.adapt(learner, path).learner for way in (FromHistory(), FromHistory(align=OwnScale())))
         right = [(own.logits(parts[3][0]).argmax(axis=1) == parts[3][1]).mean() for own in (plain, scaled)]
         assert right[0] < 0.7 < 0.9 < right[1]
-
-    def test_rows_like_those_of_today(self):
-        path = moving()
-        weights = LikeToday().weights(path)
-        assert weights.shape == (6 * ROWS,)
-        assert weights.mean() == pytest.approx(1.0)
 
     def test_a_window_of_one_class_is_refused(self):
         rows = np.arange(8.0)[:, None]

@@ -13,7 +13,7 @@ from driftfit.methods.class_proportions import (
 )
 from driftfit.methods.goat import GOAT
 from driftfit.methods.gradual import DirectSelfTraining, GradualSelfTraining, SelfTraining
-from driftfit.methods.history import FromHistory, HalfLife, LastWindows, LikeToday
+from driftfit.methods.history import FromHistory, HalfLife, LastWindows
 from driftfit.methods.labelled_training import LabelledTraining
 from driftfit.methods.method import Assumption, Method
 from driftfit.methods.plans import Coupled, Path, PathStep, Transport, carry_labels, generate_path, given_path

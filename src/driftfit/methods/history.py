@@ -19,7 +19,6 @@ from driftfit.methods.method import Method
 from driftfit.methods.recent_scale import RowsBefore
 from driftfit.methods.registry import offer
 from driftfit.methods.source_only import SourceOnly
-from driftfit.methods.source_weights import importance_weights
 from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner
 from driftfit.seeds import derive_seed
@@ -74,22 +73,6 @@ class LastWindows:
 
 
 @dataclass(frozen=True)
-class LikeToday:
-    """Rows that look like the target's count more, by a classifier between them and the target.
-
-    Parameters
-    ----------
-    most : float
-        No row counts for more than this many average ones.
-    """
-
-    most: float = 10.0
-
-    def weights(self, sequence: DomainSequence) -> NDArray[np.float64]:
-        return importance_weights(dense_matrix(sequence.labelled), dense_matrix(sequence.target), self.most)
-
-
-@dataclass(frozen=True)
 class FromHistory(Method):
     """A new model of all rows with a label, whichever window they are in, for today's rows without one.
 
@@ -97,7 +80,7 @@ class FromHistory(Method):
 
     Parameters
     ----------
-    weighing : HalfLife, LastWindows or LikeToday, optional
+    weighing : HalfLife or LastWindows, optional
         How much a row counts; all the same by default.
     align : Alignment, optional
         Each window is brought to the scale of the newest labelled one first, today's by itself as well.
