@@ -30,7 +30,6 @@ from driftfit.methods import (
     GradualSelfTraining,
     ImportanceWeights,
     LabelledTraining,
-    MappedSource,
     Method,
     ModelInUse,
     OwnRank,
@@ -171,7 +170,6 @@ class TestArrays:
             OwnScale(then=ProportionCorrection()),
             ProportionCorrection(ByConfusion()),
             ImportanceWeights(),
-            MappedSource(),
             RecentScale(4),
             Taught(),
             ByEvidence(),
@@ -199,7 +197,7 @@ class TestArrays:
     def test_no_method_is_left_out(self):
         public = set(filter(inspect.isclass, vars(driftfit.methods).values())) - {Method}
         tried = {SourceOnly, GradualSelfTraining, DirectSelfTraining, GOAT, CarriedLabels}
-        tried |= {OwnScale, OwnRank, CovarianceAlignment, ProportionCorrection, ImportanceWeights, MappedSource}
+        tried |= {OwnScale, OwnRank, CovarianceAlignment, ProportionCorrection, ImportanceWeights}
         # What the three alignments have in common; the one that is handed labels by name; and one that does nothing.
         tried |= {RecentScale, Taught, Alignment, LabelledTraining, ModelInUse}
         # This one is there to learn from labels of later windows (tests/selection/test_backtest.py).

@@ -21,7 +21,6 @@ from driftfit.methods import (
     CovarianceAlignment,
     GivenProportions,
     ImportanceWeights,
-    MappedSource,
     OwnRank,
     OwnScale,
     ProportionCorrection,
@@ -42,7 +41,6 @@ REMEDIES = [
     OwnScale(then=CarriedLabels()),
     OwnScale(then=OwnRank()),
     ImportanceWeights(),
-    MappedSource(),
 ]
 IDS = [f"{type(m).__name__}{number}" for number, m in enumerate(REMEDIES)]
 
@@ -237,15 +235,6 @@ def test_weights_are_refused_by_a_model_that_cannot_take_them(rng):
     x, y = gaussians(rng, n=60)
     with pytest.raises(InputError, match="takes no sample weights"):
         ImportanceWeights().adapt(learned(x, y, KNeighborsClassifier()), sequence(x, y, x))
-
-
-def test_a_mapped_source_learns_where_the_target_is(rng):
-    x, y = gaussians(rng, gap=6.0)
-    there, hidden = gaussians(rng, gap=6.0)
-    there[:, :2] += [20.0, -20.0]
-    adaptation = MappedSource().adapt(learned(x, y), sequence(x, y, there))
-    assert (adaptation.learner.logits(there).argmax(axis=1) == hidden).mean() > 0.85
-    assert len(adaptation.plans) == 1
 
 
 # All of them ------------------------------------------------------------------------------------------------

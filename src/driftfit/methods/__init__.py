@@ -22,7 +22,7 @@ from driftfit.methods.pseudo_labels import PseudoLabels, logit_range, margin, ps
 from driftfit.methods.recent_scale import RecentScale
 from driftfit.methods.registry import named, offer, offered
 from driftfit.methods.source_only import ModelInUse, SourceOnly
-from driftfit.methods.source_weights import ImportanceWeights, MappedSource
+from driftfit.methods.source_weights import ImportanceWeights
 from driftfit.methods.workspace import Workspace
 
 __all__ = [
