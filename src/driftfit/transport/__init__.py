@@ -32,7 +32,7 @@ from driftfit.transport.solvers.sinkhorn import Sinkhorn
 from driftfit.transport.structure.gromov import FusedGromovWasserstein, GromovWasserstein
 from driftfit.transport.structure.inner import embed_distances
 from driftfit.transport.structure.isometry import Isometry, isometry
-from driftfit.transport.structure.maps import Affine, Mapped, Orthogonal, SameRank, SameScale
+from driftfit.transport.structure.maps import Mapped, Orthogonal, SameScale
 
 __all__ = [
     "Certificate",

@@ -66,38 +66,6 @@ class Orthogonal:
 
 
 @dataclass(frozen=True)
-class Affine:
-    """Any linear map about the means, by ridge regression of coupled samples.
-
-    Parameters
-    ----------
-    ridge : float
-        Strength, in units of the mean variance of a component.
-    components : int
-        Principal components of each cloud, at most.
-    """
-
-    ridge: float = 0.1
-    components: int = 150
-
-    def __post_init__(self) -> None:
-        _check_components(self.components)
-        if not (np.isfinite(self.ridge) and self.ridge >= 0):
-            raise InputError(f"ridge must be a number >= 0, got {self.ridge!r}")
-
-    @property
-    def follows(self) -> bool:
-        return True
-
-    def bring(self, problem: Problem, coupling: Solution | None) -> tuple[Any, Any]:
-        x0, x1, moment = _moment(problem, coupling, self.components)
-        own = x0.T @ (beside(x0, problem.weights0)[:, None] * x0)
-        size = own.shape[0]
-        own = own + beside(x0, (self.ridge * float(own.diagonal().sum()) / size + 1e-300) * np.eye(size))
-        return x0 @ _solve(own, moment), x1
-
-
-@dataclass(frozen=True)
 class SameScale:
     """Every feature by its own mean and deviation in its own cloud.
 
@@ -113,25 +81,6 @@ class SameScale:
 
     def bring(self, problem: Problem, coupling: Solution | None) -> tuple[Any, Any]:
         return _standardised(problem.x0, problem.weights0), _standardised(problem.x1, problem.weights1)
-
-
-@dataclass(frozen=True)
-class SameRank:
-    """Every feature by its rank in its own cloud, between 0 and 1; equal values share their mean rank.
-
-    >>> from driftfit.transport.problem import Problem
-    >>> SameRank().bring(Problem.of([[0.0], [9.0]], [[1.0], [1.0]]), None)[1].ravel().tolist()
-    [0.5, 0.5]
-    """
-
-    @property
-    def follows(self) -> bool:
-        return False
-
-    def bring(self, problem: Problem, coupling: Solution | None) -> tuple[Any, Any]:
-        host = problem.to_host()
-        x0, x1 = _ranked(host.x0, host.weights0), _ranked(host.x1, host.weights1)
-        return (beside(problem.x0, x0), beside(problem.x1, x1)) if problem.on_device else (x0, x1)
 
 
 def _moment(problem: Problem, coupling: Solution | None, components: int) -> tuple[Any, Any, Any]:
@@ -157,15 +106,6 @@ def _standardised(x: Any, weights: Any) -> Any:
     return x / (deviation + constant * 1.0) * (~constant)
 
 
-def _ranked(x: Any, weights: Any) -> Any:
-    x = np.asarray(x.toarray() if sp.issparse(x) else x, dtype=np.float64)
-    ranks = np.empty_like(x)
-    for column in range(x.shape[1]):
-        _, middle, places = middle_ranks(x[:, column], weights)
-        ranks[:, column] = middle[places]
-    return ranks
-
-
 def middle_ranks(
     column: NDArray[np.float64], weights: NDArray[np.float64] | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
@@ -189,14 +129,6 @@ def _svd(matrix: Any) -> tuple[Any, Any, Any]:
     return left, values, right
 
 
-def _solve(a: Any, b: Any) -> Any:
-    if not is_tensor(a):
-        return np.linalg.solve(a, b)
-    import torch  # slow to import
-
-    return torch.linalg.solve(a, b)
-
-
 def _check_components(components: int) -> None:
     if components < 1:
         raise InputError(f"components must be at least 1, got {components!r}")
@@ -211,7 +143,7 @@ class Mapped:
     Parameters
     ----------
     map : Map
-        `Orthogonal()`, `Affine()`, `SameScale()` or `SameRank()`.
+        `Orthogonal()` or `SameScale()`.
     solver : Solver, optional
         Couples the clouds under the map; exact by default.
     start : Solver, optional
