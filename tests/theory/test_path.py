@@ -74,8 +74,6 @@ def test_translation_is_measured_exactly(p):
     shifts = measure_path(sequence_of([x, x + move, x + 2 * move]), p, labels=[y] * 3)
     np.testing.assert_allclose(shifts.steps, 5.0)
     np.testing.assert_allclose(shifts.class_steps, 5.0)
-    np.testing.assert_allclose(shifts.class_detours, 1.0)
-    np.testing.assert_allclose(shifts.largest_class_step, 5.0)
     assert shifts.average == pytest.approx(5.0)
     assert shifts.length == pytest.approx(10.0)
     assert shifts.detour == pytest.approx(1.0)
@@ -89,11 +87,10 @@ def test_classes_that_trade_places_show_per_class_only():
     assert shifts.class_steps.tolist() == [[10.0, 10.0]]
 
 
-def test_missing_class_is_nan_and_left_out_of_the_largest():
+def test_a_missing_class_is_nan():
     x = np.zeros((4, 1))
     shifts = measure_path(sequence_of([x, x + 1]), labels=[[0, 0, 1, 1], [0, 0, 0, 0]])
     assert np.isnan(shifts.class_steps[0, 1])
-    assert shifts.largest_class_step.tolist() == [1.0]
 
 
 def test_fewer_samples_give_nearly_the_same():

@@ -59,7 +59,6 @@ def test_geodesic_decides_in_practice():
     assert best.geodesic == 10.0
     assert best.optimum == 10.0
     assert best.n_steps == 10
-    assert best.n_between == 9
     assert best.limited_by_geodesic
 
 

@@ -41,10 +41,6 @@ class StepRecord:
     shift: float | None
     seconds: float
 
-    def given_number(self, n_pairs: int) -> int:
-        """Which of the given domains a real step is about, on a path of so many pairs of neighbours."""
-        return round(self.position * n_pairs)
-
     @classmethod
     def of(
         cls, number: int, step: PathStep, labels: PseudoLabels, after: NDArray[np.int64], started: float

@@ -120,11 +120,6 @@ class OptimalSteps:
         reach = f"more than the {self.geodesic:.3g} that reach the target"
         return f"the bound is smallest at {self.optimum:.3g} steps, {reach}"
 
-    @property
-    def n_between(self) -> int:
-        """Domains strictly between source and target: one less than there are steps."""
-        return self.n_steps - 1
-
 
 def optimal_steps(
     distance: float,
@@ -144,8 +139,8 @@ def optimal_steps(
     choice of ``Delta_max`` does.
 
     >>> best = optimal_steps(1.0, 0.3, 1_000)
-    >>> best.n_steps, best.n_between, best.limited_by_geodesic, round(best.optimum, 4)
-    (4, 3, True, 3.3333)
+    >>> best.n_steps, best.limited_by_geodesic, round(best.optimum, 4)
+    (4, True, 3.3333)
     """
     shift = check_positive(largest_shift, "largest_shift")
     geodesic = check_non_negative(distance, "distance") / shift

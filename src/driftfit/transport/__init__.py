@@ -9,8 +9,6 @@ from driftfit.transport.costs.cost import CustomCost, PowerMetric, Precomputed, 
 from driftfit.transport.cutoffs import ConfidenceCutoff, SmallValueCutoff, transported_confidence
 from driftfit.transport.distances import (
     PathShifts,
-    average_shift,
-    distance_matrix,
     measure_path,
     path_length,
     shifts,

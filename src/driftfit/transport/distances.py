@@ -90,22 +90,6 @@ def path_length(sequence: DomainSequence, p: float = 2.0, **options: Any) -> flo
     return float(shifts(sequence, p, **options).sum())
 
 
-def average_shift(sequence: DomainSequence, p: float = 2.0, **options: Any) -> float:
-    """Mean of the shifts (the paper's Delta)."""
-    return float(shifts(sequence, p, **options).mean())
-
-
-def distance_matrix(sequence: DomainSequence, p: float = 2.0, **options: Any) -> NDArray[np.float64]:
-    """Distances between all pairs of domains."""
-    size = len(sequence)
-    distances = np.zeros((size, size))
-    for i in range(size):
-        for j in range(i + 1, size):
-            a, b = sequence[i], sequence[j]
-            distances[i, j] = distances[j, i] = wasserstein(a.samples, b.samples, p, a.weights, b.weights, **options)
-    return distances
-
-
 def _bottleneck(problem: Problem) -> float:
     """The smallest ``r`` such that some plan moves nothing further than ``r``, by bisection over the distances."""
     rows, cols = np.flatnonzero(problem.weights0 > 0), np.flatnonzero(problem.weights1 > 0)
@@ -179,18 +163,6 @@ class PathShifts:
     def detour(self) -> float:
         """Path length over direct distance: 1 on a geodesic."""
         return _ratio(self.length, self.direct)
-
-    @property
-    def class_detours(self) -> NDArray[np.float64]:
-        """Detour of each class on its own; NaN where a class is missing on the way."""
-        lengths = self.class_steps.sum(axis=0)
-        return np.array([_ratio(a, b) for a, b in zip(lengths, self.class_direct, strict=True)])
-
-    @property
-    def largest_class_step(self) -> NDArray[np.float64]:
-        """The largest shift of any class in each step; with ``p = inf`` the Delta of Kumar et al."""
-        filled = np.where(np.isnan(self.class_steps), -np.inf, self.class_steps)
-        return np.asarray(filled.max(axis=1)) if len(self.classes) else self.steps
 
 
 def measure_path(
