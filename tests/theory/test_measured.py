@@ -118,7 +118,7 @@ def test_lost_mass_moves_the_ends():
 
 
 def test_a_bound_is_drawn_with_its_terms():
-    axes = theory.transported_error((2, 130), 0.05, [0.02], 200).plot(truth=0.03)
+    axes = theory.measured_stability(0.02, 0.05, 200).plot(truth=0.03)
     labels = [text.get_text() for text in axes.figure.axes[0].get_legend().get_texts()]
     assert any(label.startswith("disagreement 0.050") for label in labels)
     assert any(label.startswith("true error 0.030") for label in labels)

@@ -75,16 +75,3 @@ def test_bad_input():
         theory.pac_bayes_margin([[1.0]], 1.0)
     with pytest.raises(InputError, match="noises is empty"):
         theory.pac_bayes_margin([1.0], 1.0, noises=())
-
-
-def test_the_draw_of_the_target_is_that_of_clopper_and_pearson():
-    # Rows of which a share of exactly ``counted`` at most is wrong: the bound fails in no more than 5 % of the draws.
-    rng, failures = np.random.default_rng(0), 0
-    for _ in range(2_000):
-        wrong = rng.binomial(200, 0.1)
-        bound = theory.transported_error((0, 100), wrong / 200, [0.0], 200)
-        failures += bound.total < 0.1
-    assert 0.02 < failures / 2_000 <= 0.06
-    bound = theory.transported_error((2, 100), 0.03, [0.05], 200)
-    assert bound.total == pytest.approx(theory.clopper_pearson(20, 200))
-    assert theory.transported_error((50, 100), 0.7, [0.5], 200).total == pytest.approx(1.7)

@@ -49,7 +49,6 @@ from driftfit.theory.measured import (
     margin_transfer,
     measured_stability,
     pac_bayes_margin,
-    transported_error,
     wasserstein_upper,
 )
 from driftfit.theory.self_training import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import floor, log, sqrt
+from math import log, sqrt
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from scipy.stats import beta, norm
 
 from driftfit.errors import InputError
 from driftfit.theory.bound import JOINT_SHIFT, ONES, Assumptions, Bound, guarantee
-from driftfit.theory.checks import check_count, check_non_negative, check_positive, check_probability, check_shifts
+from driftfit.theory.checks import check_count, check_non_negative, check_positive, check_probability
 
 _HALVINGS = 60
 
@@ -106,53 +106,6 @@ def margin_transfer(source_error: float, near: float, moved: float, n_samples: i
         },
         {"n": n},
         guarantee("labels stay with their samples along the moves", probability=1.0 - delta),
-    )
-
-
-def transported_error(
-    source: tuple[int, int], disagreement: float, crossings: Any, n_target: int, *, delta: float = 0.05
-) -> Bound:
-    """Target error (0-1) of an adapted model, from errors and disagreements that can be counted.
-
-    Plans join samples of the source to samples of the target. Where the two have one label, the adapted model is
-    wrong on the second only if the source model was wrong on the first, or they answer differently. So the error on the
-    target's samples is at most the source error, plus the share of the mass on which the two models differ,
-    plus the share that changes class on the way; what is left is the draw of the target's samples.
-
-    The mass that changes class cannot be seen without target labels, and nothing in the data bounds it: where classes
-    turn far enough to take each other's place, all of it does. So the bound is worth what its assumption is worth.
-
-    ``source``: errors of the source model on labelled samples that it was not trained on, and how many these are.
-    ``disagreement`` and ``crossings``: share of the mass on which the source model's answer, carried along the plans,
-    is not the adapted model's; for each step, the share of the plan's mass that is *assumed* at most to join different
-    classes. ``n_target``: samples of the target that the adapted model was not trained on.
-
-    >>> bound = transported_error((2, 130), 0.01, [0.02, 0.02], 200)
-    >>> {name: round(value, 4) for name, value in bound.terms.items()}
-    {'source error': 0.0154, 'disagreement': 0.01, 'mixed classes': 0.04, 'target draw': 0.036}
-    """
-    wrong, n_source = check_count(source[0], "errors", 0), check_count(source[1], "source samples")
-    mixed = check_shifts(crossings, "crossings")
-    n = check_count(n_target, "n_target")
-    counted = wrong / n_source + check_non_negative(disagreement, "disagreement") + float(mixed.sum())
-    # No more of the target's samples are wrong than this share; what more may be wrong of its law is an upper bound of
-    # Clopper and Pearson, which grows with the number of errors.
-    upper = clopper_pearson(min(floor(counted * n + 1e-9), n), n, delta)
-    return Bound(
-        "Target error along transport plans, if they mix classes no more than assumed",
-        {
-            "source error": wrong / n_source,
-            "disagreement": float(disagreement),
-            "mixed classes": float(mixed.sum()),
-            "target draw": max(upper - counted, 0.0),
-        },
-        {"T": len(mixed), "n": n},
-        guarantee(
-            "no plan joins different classes for more than the mass assumed, which no data without target labels show",
-            "the plans are between the very samples that the errors are counted on",
-            "the target's samples are independent, and no model was trained on them",
-            probability=1.0 - delta,
-        ),
     )
 
 

@@ -39,7 +39,7 @@ def error_difference(shift: float, assumptions: Assumptions = ONES) -> Bound:
     is an ``S``-Lipschitz function of the sample.
 
     The 0-1 error is not a Lipschitz loss: an arbitrarily small move can turn an error of 0 into 1. Use a ramp
-    or a margin, or count disagreements as `transported_error` does.
+    or a margin.
 
     The distance on pairs may be ``|x - x'| + |y - y'|``, as in the paper's proof, or the smaller
     Euclidean ``sqrt(|x - x'|^2 + |y - y'|^2)``: the constant ``sqrt(R^2 + 1)`` is the one that
