@@ -185,9 +185,8 @@ def test_rows_without_weight_do_not_count(gradual):
         domains.append(Domain(samples, labels, np.repeat([1.0, 0.0], [n, n // 2]), domain.name))
     dirty = DomainSequence(domains)
     bare = DomainSequence([Domain(d.samples, d.labels, name=d.name) for d in dirty])
-    assert PathView.of(dirty, LogisticRegression()).source_accuracy() > 0.97
-    assert PathView.of(bare, LogisticRegression()).source_accuracy() < 0.8
     assert check(dirty, LogisticRegression()).advice is check(gradual, LogisticRegression()).advice
+    assert check(bare, LogisticRegression()).advice is not check(gradual, LogisticRegression()).advice
 
 
 def test_weights_move_the_class_shares(gradual):

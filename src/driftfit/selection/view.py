@@ -14,7 +14,7 @@ from driftfit.errors import InputError
 from driftfit.methods import GradualSelfTraining, StepRecord
 from driftfit.models import Learner, as_learner
 from driftfit.seeds import derive_seed
-from driftfit.selection.weighted import Weights, mean
+from driftfit.selection.weighted import Weights
 
 _HELD_OUT = 1 / 3
 
@@ -122,10 +122,6 @@ class PathView:
     def held_predicted(self) -> NDArray[np.int64]:
         """What the source model says about them, as class codes."""
         return self.once("held", lambda: np.asarray(self.learner.logits(self.held_samples()).argmax(axis=1)))
-
-    def source_accuracy(self) -> float:
-        """Known accuracy of the source model on the held-out part of the source."""
-        return mean(self.held_predicted() == self.codes[self.held_rows], self.held_weights())
 
     def source_predicted(self, number: int) -> NDArray[np.int64]:
         """What the source model says about a domain, as class codes."""
