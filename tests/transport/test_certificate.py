@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from driftfit.transport import Exact, Problem, Solution, solve
-from driftfit.transport.certificate import certify, dual_bound, transform_bound
+from driftfit.transport.certificate import certify, dual_bound, moment_bound, transform_bound
 from driftfit.transport.costs import squared as squared_distances
 from driftfit.transport.costs.table import gamma
 
@@ -75,6 +75,26 @@ def test_a_corrupted_potential_is_rejected(solved: tuple[Problem, Solution], see
     assert certificate.dual < certificate.primal
 
 
+def test_huge_potentials_do_not_blur_the_difference_from_a_wrong_plan() -> None:
+    # A third sample of hardly any mass, at any price: the plan costs 2, the optimum 1.
+    problem = Problem.from_costs(np.array([[1.0, 2.0], [2.0, 1.0], [5.0, 5.0]]), np.array([0.5, 0.5, 1e-17]))
+    rows, cols = np.arange(3), np.array([1, 0, 0])
+    wrong = Solution(rows, cols, np.array([0.5, 0.5, 8e-16]), np.array([0.0, 0.0, -2.5e15]))
+    certificate = certify(problem, wrong, 0.0)
+    assert certificate.dual < 1.0 < certificate.primal
+    assert not certificate.proves_optimal()
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e8])
+def test_a_plan_whose_costs_cancel_is_accepted(scale: float, rng: np.random.Generator) -> None:
+    a, b, w = rng.normal(size=50), scale * rng.normal(size=50), np.full(50, 0.02)
+    costs = a[:, None] + b - (a @ w + b @ w) + rng.random((50, 50)) * (1 - np.eye(50))
+    problem = Problem.from_costs(costs)
+    certificate = solve(problem, Exact()).certificate
+    assert abs(certificate.primal) < 1e-12 * scale
+    assert certificate.proves_optimal()
+
+
 def test_any_potential_gives_a_lower_bound(solved: tuple[Problem, Solution]) -> None:
     problem, solution = solved
     optimum = certify(problem, solution, 0.0).primal
@@ -113,6 +133,13 @@ def test_close_pairs_sharpen_the_bound_of_nearly_equal_clouds(monkeypatch: pytes
     certificate = solve(problem, Exact()).certificate
     assert certificate.primal < 1e-15
     assert certificate.proves_optimal()
+
+
+def test_no_bound_from_moments_exceeds_the_cost_of_nearly_equal_clouds(rng: np.random.Generator) -> None:
+    for offset in (0.0, 1e6):
+        x0 = rng.standard_normal((80, 10)) + offset
+        problem = Problem.of(x0, x0[::-1] + 1e-9 * rng.standard_normal((80, 10)))
+        assert moment_bound(problem) <= solve(problem, Exact()).cost
 
 
 def test_gamma_grows_with_the_number_of_terms() -> None:

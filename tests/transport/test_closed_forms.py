@@ -67,8 +67,8 @@ def test_a_positive_definite_map_is_optimal_and_agrees_with_bures(rng):
     y = x @ root + [2.0, 0.0, 0.0]
     bures = 4.0 + np.trace(np.eye(3) + covariance - 2 * root)
     assert transport(x, y).cost == pytest.approx(bures, rel=1e-9)
-    # This pair attains the moment bound.
-    assert moment_bound(Problem.of(x, y)) == pytest.approx(bures, rel=1e-9)
+    # This pair attains the moment bound, but for what rounding may have done.
+    assert bures * (1 - 1e-5) < moment_bound(Problem.of(x, y)) < bures * (1 + 1e-12)
 
 
 def test_one_point_collects_everything():

@@ -69,8 +69,8 @@ class Certificate:
         Where ``dual`` comes from: ``"potentials"`` of the solver, ``"neighbours"``
         (nearest-neighbour potentials) or ``"moments"`` (means and covariances).
     resolution : float
-        Differences of cost below this are below the rounding of float64 sums of this
-        size: a plan and a bound so close are one number.
+        Differences of cost below this are below the rounding of float64 sums over the plan:
+        a plan and a bound so close are one number.
     """
 
     primal: float

@@ -240,7 +240,7 @@ def prove(costs, relative, partner, u, v, paid, proof):  # type: ignore[no-untyp
     second, size1 = _sum(v)
     proof[0] = primal / n
     proof[1] = (first + second - 4.0 * _UNIT * (size0 + size1)) / n if taken.all() else -np.inf
-    proof[2] = _UNIT * (8.0 * size + 16.0 * (size0 + size1)) / n
+    proof[2] = 32.0 * _UNIT * size / n
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
