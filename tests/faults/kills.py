@@ -66,6 +66,20 @@ def prepare(folder: Path) -> None:
     (folder / "s.yaml").write_text(SWEEP)
 
 
+def called(folder: Path, arguments: list[str]) -> int:
+    """How a command ends in this process; 71 where it ends as none should."""
+    code, said = 0, io.StringIO()
+    with contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
+        try:
+            driftfit(arguments)
+        except SystemExit as leaving:
+            code = int(leaving.code or 0)
+    if "Traceback" in said.getvalue() or "unexpected" in said.getvalue() or code not in (0, 1):
+        sys.__stderr__.write(said.getvalue()[-2000:])
+        return 71
+    return code
+
+
 def begin(folder: Path, arguments: list[str]) -> int:
     """The number of a new process, forked from this one with all that it has imported, that runs a command."""
     number = os.fork()
@@ -73,16 +87,7 @@ def begin(folder: Path, arguments: list[str]) -> int:
         return number
     code = 70
     try:
-        os.chdir(folder)
-        said = io.StringIO()
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
-            try:
-                driftfit(arguments)
-            except SystemExit as leaving:
-                code = int(leaving.code or 0)
-        if "Traceback" in said.getvalue() or "unexpected" in said.getvalue() or code not in (0, 1):
-            code = 71
-            sys.__stderr__.write(said.getvalue()[-2000:])
+        code = called(folder, arguments)
     finally:
         os._exit(code)
 
@@ -181,8 +186,11 @@ def templates(word: str, base: Path) -> tuple[Path, float]:
     prepare(template)
     if word in ("adapt", "update"):
         assert ended(begin(template, [*COMMANDS["adapt"], "--seed", "7" if word == "adapt" else "0"])) == 0
-    after = base / f"{word}-after"
+    after, first = base / f"{word}-after", base / f"{word}-first"
     shutil.copytree(template, after)
+    shutil.copytree(template, first)
+    # What a command imports when it is first used is then there for all that are forked from here.
+    assert called(first, COMMANDS[word]) == 0
     started = time.monotonic()
     assert ended(begin(after, COMMANDS[word])) == 0
     return template, time.monotonic() - started
