@@ -107,6 +107,12 @@ def test_bound_of_costs_beside_far_larger_ones_is_true(rng: np.random.Generator)
         assert Fraction(certificate.dual) <= sum(map(Fraction, own.tolist())) / 2
 
 
+def test_costs_far_below_the_largest_do_not_become_zero() -> None:
+    plan = solve(Problem.from_costs(np.where(np.eye(2), 1e-76, 1e300)), Exact())
+    assert plan.cost == pytest.approx(1e-76, rel=1e-12)
+    assert plan.certificate.proves_optimal()
+
+
 def _entries(solution: Any) -> tuple[list[int], list[int], list[float]]:
     return solution.rows.tolist(), solution.cols.tolist(), solution.mass.tolist()
 

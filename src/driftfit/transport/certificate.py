@@ -80,17 +80,7 @@ def certify(
     # Rounding of the sums over the plan and over potentials of its size. The potentials themselves have no say: they
     # are the solver's, and huge ones would let any plan and any bound pass for one number.
     resolution = _ROUNDED * UNIT * math.fsum(np.abs(mass * costs))
-    if solution.potential0 is not None:
-        u, plan = solution.potential0, (rows, cols, costs)
-        dual, bound = _dual_value(problem, u, 1e-11 * abs(primal), plan), "potentials"
-        middle, most = np.median(u), np.abs(costs).sum()
-        if abs(primal - dual) > max(resolution, _CLOSED * abs(primal)) and np.abs(u - middle).max() > most:
-            # What exceeds all that is paid costs digits, and most of it is seldom needed.
-            smaller = np.clip(u, middle - most, middle + most)
-            dual = max(dual, _dual_value(problem, smaller, 1e-11 * abs(primal), plan))
-    if solution.potential0 is None or (dual <= 0.0 < primal and _never_negative(problem.cost)):
-        # Of nearly equal clouds the potentials may be lost in rounding, where distances to the nearest are not.
-        dual, bound = _bound_without_potentials(problem)
+    dual, bound = _bound(problem, solution, costs, primal, resolution)
     if 0.0 < max(abs(primal), abs(dual)) < _FAINT:
         # A relative error says nothing about numbers that lose digits below the range of float64. In a scaled problem
         # these are the digits that scaling took from costs beside far larger ones.
@@ -106,6 +96,24 @@ def certify(
         # The product was rounded, perhaps upwards.
         given = max(math.nextafter(given, -math.inf), 0.0 if dual > 0 else -math.inf)
     return Certificate(primal * unit, given, gap, marginal_error, seconds, bound, resolution * (unit or 1.0))
+
+
+def _bound(
+    problem: Problem, solution: Solution, costs: NDArray[np.float64], primal: float, resolution: float
+) -> tuple[float, str]:
+    """A lower bound on the cost of every plan, and where it comes from."""
+    u, plan, wanted = solution.potential0, (solution.rows, solution.cols, costs), 1e-11 * abs(primal)
+    if u is None:
+        return _bound_without_potentials(problem)
+    dual = _dual_value(problem, u, wanted, plan)
+    middle, most = np.median(u), np.abs(costs).sum()
+    if abs(primal - dual) > max(resolution, _CLOSED * abs(primal)) and np.abs(u - middle).max() > most:
+        # What exceeds all that is paid costs digits, and most of it is seldom needed.
+        dual = max(dual, _dual_value(problem, np.clip(u, middle - most, middle + most), wanted, plan))
+    if dual <= 0.0 < primal and _never_negative(problem.cost):
+        # Of nearly equal clouds the potentials may be lost in rounding, where distances to the nearest are not.
+        return _bound_without_potentials(problem)
+    return dual, "potentials"
 
 
 def dual_bound(problem: Problem, potential0: NDArray[np.float64]) -> float:

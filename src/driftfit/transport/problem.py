@@ -84,6 +84,8 @@ class Problem:
         problem = cls(x0, x1, w0, w1, cost, len(w0) == len(w1) and equal_weights(w0) and equal_weights(w1))
         if isinstance(cost, Precomputed):
             exponent = _exponent_beyond(float(np.abs(cost.matrix).max()), _SAFE_COST_EXPONENT)
+            # Huge ones are brought into range and no further: costs far below the largest would become 0.
+            exponent -= _SAFE_COST_EXPONENT if exponent > 0 else 0
             scaled = Precomputed(_scaled(cost.matrix, -exponent)) if exponent else cost
             return replace(problem, cost=scaled, exponent=exponent)
         degree = degree_of(cost)
