@@ -60,7 +60,7 @@ def optimum(costs: list[list[Fraction]], weights0: list[Any], weights1: list[Any
     n, m = len(left), len(wanted)
     sent: dict[tuple[int, int], Fraction] = {}
     while any(left):
-        # Bellman and Ford: what it costs to bring mass to a column, and over which row; back to a row along what is sent.
+        # Bellman and Ford: what it costs to bring mass to a column, and from which row; back along what is sent.
         rows: list[Any] = [(Fraction(0), -1) if own else None for own in left]
         columns: list[Any] = [None] * m
         changed = True
