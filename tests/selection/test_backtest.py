@@ -22,7 +22,7 @@ from driftfit.models import as_learner
 from driftfit.parallel import Processes, Ray
 from driftfit.selection import ALL_LABELS, ByHistory, Metric, backtest, default_metric, history_ways
 from driftfit.selection.backtest import judged_windows, lag_to_imitate
-from driftfit.selection.mixture import IN_ORDER, MIXTURE, method_of, mixture_weights, weights_were_learnt
+from driftfit.selection.mixture import IN_ORDER, MIXTURE, method_of, mixture_weights
 
 N, ROWS = 7, 150
 
@@ -215,16 +215,24 @@ class TestMixtures:
         # What counts for next to nothing is left out.
         np.testing.assert_allclose(by_hand, forecast.shares[MIXTURE], atol=0.03)
 
-    def test_labels_that_come_too_late_to_learn_weights_make_them_wary(self):
-        """Two windows can be judged, and no window before them had its labels by then: the mixture is hardly moved."""
-        found = backtest(moving(n=8, labelled=5), late=2)
-        assert not weights_were_learnt(found)
-        assert found.best == MIXTURE
-        assert "too late to learn its weights" in found.sentence
+    def test_labels_that_come_too_late_to_learn_weights_from_earlier_windows(self):
+        """Two windows can be judged, and none before them had its labels by then: each is weighed by the other."""
+        path, ways = moving(n=8, labelled=5), history_ways()
+        found = backtest(path, late=2)
+        assert (found.late, found.best) == (1, MIXTURE)
+        mixed = [one for one in found.forecasts if MIXTURE in one.shares]
+        assert len(mixed) == 2
+        for one, other in (mixed, mixed[::-1]):
+            weights = mixture_weights([other], [name for name in ways if name in one.shares], ALL_LABELS, 2)
+            by_hand = sum(weight * one.shares[name] for name, weight in weights.items())
+            np.testing.assert_allclose(one.shares[MIXTURE], by_hand)
+        # Where it helped nowhere it is not taken.
+        assert backtest(moving(n=8, labelled=5, step=0.0), late=2).best == ALL_LABELS
+
+    def test_labels_that_come_late_say_less(self, found):
         names = [ALL_LABELS, "last window"]
         weights = [mixture_weights(found.forecasts, names, ALL_LABELS, late)["last window"] for late in (0, 2, 100)]
         assert weights == sorted(weights, reverse=True)
-        assert weights_were_learnt(backtest(moving()))
 
     def test_rows_in_order_are_asked_for_only_where_that_gains(self):
         assert backtest(moving(), ways=history_ways(in_order=True)).best == MIXTURE

@@ -292,10 +292,7 @@ def _done(result: Result) -> str:
         base, moved, _ = best.partition(", another threshold")
         way = _WAYS.get(base, "learns from all labels" if base == ALL_LABELS else f"learns in the way {base!r}")
         way += f" and {_threshold(found, best)}" if moved else ""
-        value = found.gains[best].value
-        if value <= 0.0:
-            return f"The model {way} in {_windows(found, best)}; what that gains could not be measured there."
-        return f"The model {way}: in {_windows(found, best)} that {_gained(found, value)}."
+        return f"The model {way}: in {_windows(found, best)} that {_gained(found, found.gains[best].value)}."
     if found is not None:
         declared = "" if ladder is None or not ladder.moved.rejected else _declared(ladder)
         more = f", and {declared}" if declared else ""

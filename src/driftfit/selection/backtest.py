@@ -26,7 +26,7 @@ from driftfit.parallel import Batch, Engine, Serial
 from driftfit.progress import tell
 from driftfit.selection.candidates import ALL_LABELS, history_ways
 from driftfit.selection.metric import Metric, default_metric
-from driftfit.selection.mixture import IN_ORDER, MIXTURE, weights_were_learnt, with_mixtures
+from driftfit.selection.mixture import IN_ORDER, MIXTURE, with_mixtures
 from driftfit.selection.outcome import Gain
 
 # Whatever takes another's place must gain so many errors more. Fixed on half of the tables of `benchmarks/history.py`.
@@ -144,7 +144,6 @@ class Backtest:
     def best(self) -> str:
         """The mixture where it clearly gained, with rows in order where that gained clearly more; else the reference.
 
-        Where labels come so late that no past window could learn the weights, the mixture is taken as it is.
         Where ways cannot be mixed it is the one whose gain exceeds its error by most, if any does.
         A model that cannot be learnt anew is left only for a way that was measured to gain clearly over it.
         """
@@ -154,9 +153,7 @@ class Backtest:
         judged = [name for name in self.ways if name != self.reference and self._n(name) >= FEWEST_WINDOWS]
         best = self.reference
         for name in (MIXTURE, IN_ORDER):
-            # A mixture whose weights no past window could learn is not the one of today, and says little about it.
-            unlearnt = name == MIXTURE and not weights_were_learnt(self)
-            if name in judged and (unlearnt or self._lower(name, best) > 0.0):
+            if name in judged and self._lower(name, best) > 0.0:
                 best = name
         if MIXTURE in judged:
             judged = [name for name in judged if any(name in forecast.answers for forecast in self.forecasts)]
@@ -217,8 +214,6 @@ class Backtest:
             f"in {over}{lag} {best!r} gained {self.metric.shown(gain.value, signed=True)} of {counted} over "
             f"{other} ({self.metric.shown(gain.low, signed=True).removesuffix(' points')} to "
             f"{self.metric.shown(gain.high, signed=True)} to expect)"
-        ) + (
-            "" if weights_were_learnt(self) or best != MIXTURE else "; labels came too late to learn its weights there"
         )
 
     def _n(self, name: str) -> int:
@@ -246,11 +241,6 @@ class Backtest:
         # Windows differ by more than their rows alone would make them, or at least by that.
         half = student_t.ppf(0.975, max(n - 1, _LEAST_FREEDOM)) * sqrt(max(between, inside) * (1.0 + 1.0 / n))
         low, high = value - half, value + half
-        if name in (MIXTURE, IN_ORDER) and not weights_were_learnt(self):
-            # With other weights it may turn out as any of its parts.
-            ways = [way for way in self.ways if not way.startswith(MIXTURE) and self._n(way) >= FEWEST_WINDOWS]
-            parts = [self._gain(way)[0] for way in ways]
-            low, high = min(low, *(own.low for own in parts)), max(high, *(own.high for own in parts))
         reach = 1.0 if self.metric.in_points else np.inf
         return Gain(value, max(low, -reach), min(high, reach)), error
 

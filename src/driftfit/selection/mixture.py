@@ -74,6 +74,8 @@ def mixture_weights(
 def with_mixtures(found: Backtest, ways: Mapping[str, Method]) -> Backtest:
     """The same, with mixtures of the ways: in each window with the weights that the windows before it give.
 
+    Where labels come so late that no window has such weights, each has those that all the others give.
+
     Examples
     --------
     >>> from driftfit.domains import Domain, DomainSequence
@@ -87,11 +89,12 @@ def with_mixtures(found: Backtest, ways: Mapping[str, Method]) -> Backtest:
     orders = dict.fromkeys([False, any(way.needs_order for way in ways.values())])
     forecasts = list(found.forecasts)
     for in_order in orders:
-        for place, own in enumerate(found.forecasts):
-            names = _members(own, ways, in_order)
-            if len(names) > 1 and found.reference in names:
-                # Labels of the windows just before had not come when this one was forecast.
-                known = [one for one in found.forecasts if one.window < own.window - found.late]
+        members = [_members(own, ways, in_order) for own in found.forecasts]
+        mixes = [len(names) > 1 and found.reference in names for names in members]
+        mixed_windows = [own for own, mix in zip(found.forecasts, mixes, strict=True) if mix]
+        for place, (own, names, mix) in enumerate(zip(found.forecasts, members, mixes, strict=True)):
+            if mix:
+                known = _weighed_by(own, mixed_windows, found.late)
                 weights = mixture_weights(known, names, found.reference, found.asked_late)
                 mixed = np.tensordot(np.array([*weights.values()]), [own.shares[name] for name in names], 1)
                 shares = {**forecasts[place].shares, IN_ORDER if in_order else MIXTURE: np.asarray(mixed)}
@@ -99,10 +102,13 @@ def with_mixtures(found: Backtest, ways: Mapping[str, Method]) -> Backtest:
     return replace(found, forecasts=tuple(forecasts))
 
 
-def weights_were_learnt(found: Backtest) -> bool:
-    """Whether the weights of any past window's mixture come from earlier ones, as those of today's will."""
-    mixed = [own.window for own in found.forecasts if MIXTURE in own.shares]
-    return any(one < other - found.late for one in mixed for other in mixed)
+def _weighed_by(own: Forecast, mixed: Sequence[Forecast], late: int) -> list[Forecast]:
+    """The windows that the weights of a window come from; its own labels are never looked at."""
+    # Labels of the windows just before had not come when this one was forecast.
+    if any(one.window < other.window - late for one in mixed for other in mixed):
+        return [one for one in mixed if one.window < own.window - late]
+    # They come so late that no window has any before it: each other one then stands for those.
+    return [one for one in mixed if one.window != own.window]
 
 
 def method_of(found: Backtest, name: str, ways: Mapping[str, Method]) -> Method:
