@@ -6,6 +6,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 from driftfit import AutoAdaptedClassifier
+from driftfit.datasets.toy import moving_gaussians
 from driftfit.domains import Domain, DomainSequence
 from driftfit.errors import InputError
 from driftfit.estimators import AdaptedClassifier
@@ -128,6 +129,15 @@ def test_a_declared_assumption_that_the_rows_contradict_is_refuted(rng, word):
     assert adaptation.learner is learner
     assert adaptation.choice.ladder.tested[Assumption(word)].rejected
     assert "refuted" in adaptation.choice.sentence
+
+
+@pytest.mark.parametrize(("step", "tried"), [(0.5, {"gradual self-training", "carried labels"}), (1.5, set())])
+def test_what_generates_no_domains_does_not_follow_steps_that_are_too_large(step, tried):
+    path = moving_gaussians(tuple(step * np.arange(4)), seed=3)
+    learner = learned(path.source.samples, path.source.labels)
+    choice = ByEvidence("path").adapt(learner, path).choice
+    assert choice.ladder.tested[Assumption.PATH].generated == (not tried)
+    assert set(choice.scores) == {"source", "GOAT"} | tried
 
 
 def test_the_first_assumption_that_stands_is_followed(rng):

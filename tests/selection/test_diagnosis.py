@@ -21,6 +21,7 @@ from driftfit.selection.diagnosis import (
     raw_overlap,
 )
 from driftfit.selection.diagnosis.alignment_fit import off_grid
+from driftfit.selection.diagnosis.own_scale import own_scale_chance
 from driftfit.selection.exchange import moved
 
 _spec = importlib.util.spec_from_file_location("drift_worlds", Path(__file__).with_name("drift_worlds.py"))
@@ -57,6 +58,39 @@ def test_no_shift_is_seldom_called_a_shift_by_any_test(rng):
         before, after = rng.normal(size=(2, 150, 6))
         alarms += any(shift.moved for shift in shifts(before, after))
     assert alarms <= 100 * 0.01 + 3 * np.sqrt(100 * 0.01)
+
+
+def classes(rng, share, n=400):
+    """Two normal classes: their shares show in the shape of the columns alone once each has its own scale."""
+    y = (rng.random(n) < share).astype(int)
+    return rng.normal(size=(n, 4)) + y[:, None] * [1.8, 1.2, 0.6, 0.0], y
+
+
+@pytest.mark.parametrize("shape", [np.asarray, np.exp, np.round], ids=["normal", "lognormal", "whole numbers"])
+def test_other_units_are_seldom_called_more_than_that(rng, shape):
+    rejected = 0
+    for seed in range(40):
+        (old, y), (new, _) = classes(rng, 0.4), classes(rng, 0.4)
+        path = DomainSequence(
+            [Domain(shape(old), y), Domain(shape(new) * [0.3, 2.0, 1.0, 7.0] + [5.0, -9.0, 0.0, 1.0])]
+        )
+        rejected += own_scale_chance(path, seed) < 0.05
+    assert rejected <= 40 * 0.05 + 3 * np.sqrt(40 * 0.05)
+
+
+def test_other_class_shares_behind_other_units_are_seen(rng):
+    found = []
+    for seed in range(10):
+        (old, y), (new, _) = classes(rng, 0.5), classes(rng, 0.1)
+        found.append(own_scale_chance(DomainSequence([Domain(old, y), Domain(new * 3.0 + 8.0)]), seed))
+    assert np.mean(np.array(found) < 0.05) >= 0.9
+
+
+def test_a_few_values_beyond_all_others_are_a_move(rng):
+    old, new = rng.normal(size=(2, 400, 3))
+    new[rng.random(400) < 0.05, 0] = 1_000.0
+    y = np.arange(400) % 2
+    assert moved(DomainSequence([Domain(old, y), Domain(new)])).rejected
 
 
 def test_rows_that_follow_each_other_or_belong_together_are_no_drift(rng):

@@ -108,6 +108,11 @@ class Method:
         return False
 
     @property
+    def n_generated(self) -> int:
+        """How many domains it generates between two neighbours."""
+        return 0
+
+    @property
     def keeps_encoder(self) -> bool:
         """Whether the learner's encoder stays as it was fitted, so that features can be shared."""
         return False

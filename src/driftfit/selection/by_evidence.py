@@ -176,7 +176,8 @@ class ByEvidence(Method):
         if self.of_one_kind and found.moved.rejected:
             # Nothing but their own gates speaks against these here.
             tested = {
-                name: replace(one, objection=None) if name in _COMPARED else one for name, one in found.tested.items()
+                name: replace(one, objection=None, generated=False) if name in _COMPARED else one
+                for name, one in found.tested.items()
             }
             found = replace(found, tested=tested)
         return found
@@ -233,9 +234,14 @@ class ByEvidence(Method):
     ) -> Adaptation:
         """Methods along the path or by structure, by the information that labels have about those next door."""
         declared = frozenset(self.assume) & _COMPARED & frozenset(ladder.standing)
+        # Where given windows lie too far apart, what goes from one to the next as they are would lose its classes.
+        too_far = Assumption.PATH in declared and ladder.tested[Assumption.PATH].generated
         all_of_them = standard_candidates(networks=self.networks, max_samples=self.max_samples)
         fitting: dict[str, Candidate | Method] = {
-            name: own for name, own in all_of_them.items() if own.method.assumes <= declared
+            name: own
+            for name, own in all_of_them.items()
+            if own.method.assumes <= declared
+            and not (too_far and Assumption.PATH in own.method.assumes and own.method.n_generated == 0)
         }
         if self.in_use is not None:
             fitting = {IN_USE: self._old(), **{name: own for name, own in fitting.items() if name != SOURCE}}

@@ -41,12 +41,15 @@ class Tested:
         What was looked at, where nothing speaks against it.
     testable : bool
         Whether the data could have refuted it; where not, the objection says why, and nothing rests on it.
+    generated : bool
+        Whether it stands only for methods that generate domains: the given ones lie too far apart.
     """
 
     assumption: Assumption
     objection: str | None = None
     support: str = ""
     testable: bool = True
+    generated: bool = False
 
     @property
     def rejected(self) -> bool:

@@ -9,15 +9,16 @@ from numpy.typing import NDArray
 
 from driftfit.domains import Domain, DomainSequence, is_tensor
 from driftfit.errors import InputError, SolverError
-from driftfit.methods import Assumption, CarriedLabels, OwnScale, Transport
+from driftfit.methods import Assumption, CarriedLabels, Transport
 from driftfit.methods.alignment import dense_matrix
 from driftfit.methods.class_shares import class_shares
 from driftfit.models import Learner
 from driftfit.seeds import derive_seed
 from driftfit.selection.checking import diagnose
+from driftfit.selection.dependence import Units
 from driftfit.selection.diagnosis import fit_proportions
-from driftfit.selection.diagnosis.alignment_fit import aligned_windows, own_scale_chance
-from driftfit.selection.exchange import LEVEL, Moved, Sides, alike, moved, row_units
+from driftfit.selection.diagnosis.own_scale import own_scale_chance
+from driftfit.selection.exchange import LEVEL, Moved, Sides, alike, moved
 from driftfit.selection.ladder import Ladder, Tested
 from driftfit.selection.verdict import Advice
 from driftfit.selection.view import PathView, encoded_rows
@@ -117,8 +118,7 @@ def _scale(ends: DomainSequence, seed: int) -> Tested:
     few = _too_few(ends)
     if few:
         return Tested(Assumption.SCALE, few, testable=False)
-    windows = aligned_windows(OwnScale(), ends, seed)
-    chance = own_scale_chance(windows, seed)
+    chance = own_scale_chance(ends, seed)
     words = f"each column in its own scale (p {chance:.2g})"
     if chance < LEVEL:
         return Tested(Assumption.SCALE, f"the rows still differ with {words}")
@@ -148,10 +148,10 @@ def _proportions(learner: Learner, ends: DomainSequence, rows: DomainSequence, s
 
 def _too_few(ends: DomainSequence) -> str | None:
     """Why no test could refute anything; None where one could."""
-    units = [row_units(domain) for domain in ends]
-    if Sides.of(*units).sayable:
+    units = Units.of((ends.source, ends.target), (dense_matrix(ends.source), dense_matrix(ends.target)))
+    if units.sayable and Sides.of(*units.rows).sayable:
         return None
-    here, there = (len(np.unique(own)) for own in units)
+    here, there = units.counts
     return f"the rows of the two windows hang together in {here} and {there} parts"
 
 
@@ -218,7 +218,6 @@ def _path(view: PathView) -> Tested:
     if verdict.advice is Advice.ADAPT:
         return Tested(Assumption.PATH, None, verdict.reasons[0])
     if verdict.advice is Advice.GENERATE and verdict.even:
-        return Tested(
-            Assumption.PATH, None, f"the steps are even, and generated domains can fill them: {verdict.reasons[0]}"
-        )
+        words = f"the steps are even, and generated domains can fill them: {verdict.reasons[0]}"
+        return Tested(Assumption.PATH, None, words, generated=True)
     return Tested(Assumption.PATH, verdict.reasons[0])

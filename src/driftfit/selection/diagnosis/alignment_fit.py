@@ -10,7 +10,6 @@ from driftfit.methods import Alignment
 from driftfit.methods.alignment import dense_matrix
 from driftfit.methods.feature_maps import measured_columns
 from driftfit.seeds import derive_seed
-from driftfit.selection.exchange import alike
 from driftfit.selection.overlap import Overlap, overlap
 
 
@@ -32,18 +31,6 @@ def aligned_windows(alignment: Alignment, sequence: DomainSequence, seed: int = 
     spread = [off_grid(own, columns, rng) for own in matrices]
     windows = DomainSequence(domain.with_samples(own) for domain, own in zip(ends, spread, strict=True))
     return alignment.aligned(windows)[0]
-
-
-def own_scale_chance(windows: DomainSequence, seed: int = 0) -> float:
-    """Chance of the difference that is left between source and target, each column in its own scale.
-
-    Parameters
-    ----------
-    windows : DomainSequence
-        As `aligned_windows` gives them.
-    seed : int
-    """
-    return alike(windows.source, windows.target, seed, "each column in its own scale")
 
 
 def off_grid(rows: NDArray[np.float64], columns: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:

@@ -14,8 +14,9 @@ from driftfit.errors import InputError
 from driftfit.methods import Assumption, OwnScale
 from driftfit.models import Learner
 from driftfit.seeds import derive_seed
-from driftfit.selection.diagnosis.alignment_fit import aligned_windows, own_scale_chance, raw_overlap
+from driftfit.selection.diagnosis.alignment_fit import aligned_windows, raw_overlap
 from driftfit.selection.diagnosis.findings import Diagnosis, Drift
+from driftfit.selection.diagnosis.own_scale import own_scale_chance
 from driftfit.selection.diagnosis.proportion_fit import ProportionFit, fit_proportions
 from driftfit.selection.diagnosis.two_sample import FeatureShift, feature_shifts
 from driftfit.selection.exchange import LEVEL, Moved, moved
@@ -86,7 +87,7 @@ def diagnose_drift(
     step, where = _largest_step(small, features)
     checks: dict[Assumption, Callable[[], bool]] = {
         Assumption.PROPORTIONS: lambda: fit is not None and fit.explains,
-        Assumption.SCALE: lambda: own_scale_chance(windows, seed) >= LEVEL,
+        Assumption.SCALE: lambda: own_scale_chance(small.ends(), seed) >= LEVEL,
         Assumption.STRUCTURE: lambda: same >= _SAME,
     }
     kind = _kind(checks, dict(stands or {}), fit is not None and fit.changed, new) if found.rejected else Drift.NOTHING
