@@ -1,12 +1,13 @@
 """Where adapting without labels does harm: made-up worlds whose truth is known, and real tables.
 
-    python benchmarks/harm.py [--seeds 20] [--worlds NAME ...] [--models ...] [--arms ...] [--jobs 1] [--store FILE]
+    python benchmarks/harm.py [--seeds 20] [--worlds NAME ...] [--models ...] [--arms ...] [--jobs 1] [--minutes 7]
     DRIFTFIT_DATA=... python benchmarks/harm.py --tables [NAME ...]
 
 Only the first window keeps its labels; those of the last one judge the answers, and nothing else. An arm is ``frame``
 (`adapt_frame`) or ``auto`` (`AutoAdaptedClassifier`), alone or with a declared assumption: ``frame:scale``;
 ``auto:declared`` declares the one that describes the world. Every run is a line of the store, so that an interrupted
 command goes on where it stopped. Seeds come one after the other: what has been done so far covers all worlds alike.
+Arms train the same models on the same rows over and over: each is trained once.
 """
 
 from __future__ import annotations
@@ -19,12 +20,15 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import FIRST_COMPLETED, ProcessPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -43,6 +47,7 @@ from driftfit.app import Checked, Column, Predictor, Settings, adapt_checked, ch
 from driftfit.app.models import model_from_word
 from driftfit.domains import ByQuantile, ByValue
 from driftfit.estimators import AutoAdaptedClassifier
+from driftfit.models import scikit
 from driftfit.models.scikit import seed_open
 from driftfit.seeds import derive_seed
 from driftfit.selection.gains import accuracy_before
@@ -251,15 +256,13 @@ def run(case: Case, model_word: str, arm: str, checked: Checked | None = None) -
     """
     kind, _, word = arm.partition(":")
     word = (case.declared or "") if word == DECLARED else word
-    started = time.process_time()
     if kind == "frame":
         found = by_frame(
             case, checked if checked is not None else looked_at(case, seeded(model_word, case.seed)), word or None
         )
     else:
         found = by_classifier(case, seeded(model_word, case.seed), word or None)
-    seconds = time.process_time() - started
-    row = {"seconds": round(seconds, 3), "same": found.same, **found.said}
+    row = {"same": found.same, **found.said}
     row |= {"answer": right(found.answer["prediction"], case.truth)}
     row |= {"reference": right(found.reference["prediction"], case.truth)}
     if case.fresh is not None and found.fresh is not None and found.fresh_reference is not None:
@@ -336,7 +339,7 @@ class Task:
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """One row for each arm; a failure is a row as well."""
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), trained_once():
             warnings.simplefilter("ignore")
             case = (table_case if self.real else world_case)(self.name, self.seed)
             shared = marks(case, seeded(self.model, self.seed))
@@ -355,8 +358,41 @@ class Task:
                 yield row
 
 
+@contextmanager
+def trained_once() -> Iterator[None]:
+    """Models are seeded: one that was trained on the same rows before is that one again."""
+    fit, known = scikit.fit_weighted, {}
+
+    def fit_once(*given: Any) -> Any:
+        key = joblib.hash(given)
+        if key not in known:
+            known[key] = fit(*given)
+        return known[key]
+
+    scikit.fit_weighted = fit_once
+    try:
+        yield
+    finally:
+        scikit.fit_weighted = fit
+
+
 def done_rows(task: Task) -> list[dict[str, Any]]:
     return list(task.rows())
+
+
+def finished(left: list[Task], jobs: int, minutes: float | None) -> Iterator[tuple[Task, list[dict[str, Any]]]]:
+    """Tasks with their rows as they are done; none is begun after so many minutes."""
+    until = np.inf if minutes is None else time.perf_counter() + 60.0 * minutes
+    begun = (task for task in left if time.perf_counter() < until)
+    if jobs == 1:
+        yield from ((task, done_rows(task)) for task in begun)
+        return
+    with ProcessPoolExecutor(jobs) as pool:
+        running = {pool.submit(done_rows, task): task for task in islice(begun, 2 * jobs)}
+        while running:
+            for one in wait(running, return_when=FIRST_COMPLETED).done:
+                yield running.pop(one), one.result()
+                running |= {pool.submit(done_rows, task): task for task in islice(begun, 1)}
 
 
 def tasks(
@@ -407,31 +443,18 @@ def code_state() -> str:
     return digest.hexdigest()
 
 
-def work(left: list[Task], store: Path, jobs: int) -> None:
+def work(left: list[Task], store: Path, jobs: int, minutes: float | None = None) -> None:
     """Run what is left, one line of the store for each run."""
     code, n_done, started = code_state(), 0, time.perf_counter()
     store.parent.mkdir(parents=True, exist_ok=True)
     cut_off = store.exists() and not store.read_text().endswith("\n") and store.stat().st_size > 0
     with store.open("a") as file:
         file.write("\n" if cut_off else "")
-
-        def keep(row: dict[str, Any]) -> None:
-            file.write(json.dumps(row | {"code": code}) + "\n")
+        for task, rows in finished(left, jobs, minutes):
+            file.writelines(json.dumps(row | {"code": code}) + "\n" for row in rows)
             file.flush()
-
-        if jobs == 1:
-            for task in left:
-                for row in task.rows():
-                    keep(row)
-                n_done += 1
-                progress(n_done, len(left), started, task)
-            return
-        with ProcessPoolExecutor(jobs) as pool:
-            for task, rows in zip(left, pool.map(done_rows, left), strict=True):
-                for row in rows:
-                    keep(row)
-                n_done += 1
-                progress(n_done, len(left), started, task)
+            n_done += 1
+            progress(n_done, len(left), started, task)
 
 
 def progress(n_done: int, n_all: int, started: float, task: Task) -> None:
@@ -506,7 +529,6 @@ def figures(part: pd.DataFrame) -> dict[str, Any]:
         "said moved": share(ran["moved"]),
         "reliable": share(ran["reliable"].eq(True)) if len(ran) else None,
         "coverage": share(reliable["holds"]),
-        "seconds": share(ran["seconds"]) if len(ran) else None,
     }
     if word:
         found["refused"] = share(ran["refused"].map(lambda told: word in told))
@@ -533,7 +555,6 @@ COLUMNS = {
     "said moved": "said moved",
     "coverage": "coverage",
     "reliable": "reliable",
-    "seconds": "seconds",
 }
 _POINTS = ("mean loss", "worst", "mean gain", "possible")
 _COUNTS = ("runs", "failed")
@@ -546,7 +567,7 @@ def shown(name: str, value: Any) -> str:
         return str(value)
     if name in _POINTS:
         return f"{100 * value:.1f}"
-    return f"{value:.1f}" if name == "seconds" else f"{100 * value:.0f} %"
+    return f"{100 * value:.0f} %"
 
 
 def markdown(lines: list[dict[str, Any]], n_states: int) -> str:
@@ -610,6 +631,7 @@ def chosen_by_user() -> argparse.Namespace:
     parser.add_argument("--models", nargs="+", choices=MODELS, default=list(MODELS))
     parser.add_argument("--arms", nargs="+", choices=ARMS, help="all for worlds, those of adapt_frame for tables")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--minutes", type=float, help="begin nothing after so many; the same command goes on later")
     parser.add_argument("--store", type=Path, help="one line for each run; build/harm.jsonl or build/harm_tables.jsonl")
     parser.add_argument("--json", type=Path, dest="target", help="results/harm.json or results/harm_tables.json")
     parser.add_argument("--again", action="store_true", help="run those that failed again")
@@ -641,7 +663,7 @@ def main() -> None:
     if not knows_assumptions():
         print("this version takes no assumptions: arms that declare one are left out")
     if not chosen.summary:
-        work(left, chosen.store, chosen.jobs)
+        work(left, chosen.store, chosen.jobs, chosen.minutes)
     rows = stored(chosen.store)
     if not rows:
         raise SystemExit(f"{str(chosen.store)!r} holds no run")

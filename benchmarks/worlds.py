@@ -2,10 +2,12 @@
 
     python benchmarks/worlds.py
 
-prints them. A world draws windows of rows with true labels in every window; who judges a method takes the labels of
-all windows but the first away. Each world says which assumptions hold in it, which of them is the one to declare, and
-which wrong ones the rows alone could refute. Some worlds come as twins with the same rows and other labels: no method
-can be right in both, and only what a user declares can tell them apart.
+prints them. A world draws windows of rows with true labels in every window; who judges a method takes the labels of all
+windows but the first away. Each world says which assumptions hold in it, which of them is the one to declare, and which
+wrong ones the rows alone could refute, given enough of them: those under which the rows could not have this law. One
+normal column that moves is a new offset, bit for bit: no rows speak against `scale` there. A cloud that walks around
+its middle is turned: `structure` holds. Some worlds come as twins with the same rows and other labels: no method can be
+right in both, and only what a user declares can tell them apart.
 """
 
 from __future__ import annotations
@@ -224,6 +226,22 @@ def missing(rng: Generator, part: float, n: int, kept: Generator) -> pd.DataFram
     return table(x, codes)
 
 
+def heavy_tails(rng: Generator, part: float, n: int, kept: Generator) -> pd.DataFrame:
+    """One of thirty columns moves, and all have tails so heavy that means hardly settle."""
+    x = rng.standard_t(3, size=(n, 30))
+    x[:, 0] += 1.5 * part
+    return table(x, drawn_by(rng, score_of(np.tanh(x))))
+
+
+def new_customers(rng: Generator, part: float, n: int, kept: Generator) -> pd.DataFrame:
+    """Ten rows a customer; ever more of them are of a second kind, whose rows lie elsewhere and vary less."""
+    who = np.arange(n) // 10
+    second = (rng.random(who[-1] + 1) < 0.1 + 0.7 * part)[who, None]
+    own = rng.normal(size=(who[-1] + 1, 3))[who]
+    x = np.where(second, 0.4 * own + [1.5, 1.0, 0.0], 0.95 * own) + 0.3 * rng.normal(size=(n, 3))
+    return table(x, drawn_by(rng, score_of(x))).assign(**{CUSTOMER: who})
+
+
 def outliers(rng: Generator, part: float, n: int, kept: Generator) -> pd.DataFrame:
     """From the middle on, 3 % of the rows have a broken value a thousand times too large in the first column."""
     x = rng.normal(size=(n, 3))
@@ -253,6 +271,11 @@ def proportions(first: float, last: float) -> Draw:
         return table(*gaussians(rng, n, first + (last - first) * part))
 
     return draw
+
+
+def season_of_classes(rng: Generator, part: float, n: int, kept: Generator) -> pd.DataFrame:
+    """The share of the second class has a season: 15 % in winter, 55 % in summer; the last window is a summer."""
+    return table(*gaussians(rng, n, 0.35 - 0.2 * np.cos(3.0 * np.pi * part)))
 
 
 # Columns or the whole cloud change.
@@ -329,6 +352,13 @@ def sensors(rng: Generator, part: float, n: int, kept: Generator) -> pd.DataFram
     return table(x, codes).assign(machine=[f"m{number:02d}" for number in machine])
 
 
+def missing_by_class(rng: Generator, part: float, n: int, kept: Generator) -> pd.DataFrame:
+    """The best column is missing ever more often in the second class, and in the first as seldom as ever."""
+    x, codes = gaussians(rng, n, 0.4)
+    x[rng.random(n) < np.where(codes == 1, 0.05 + 0.5 * part, 0.05), 0] = np.nan
+    return table(x, codes)
+
+
 def renamed(rng: Generator, part: float, n: int, kept: Generator) -> pd.DataFrame:
     """One of five categories, the one that says most, is written otherwise from the fourth window on."""
     rows = still_categories(rng, part, n, kept)
@@ -364,21 +394,25 @@ _WORLDS = (
     World("covariates-1-noise", "and ten without use", covariates(1.0, 10), (COVARIATES,), COVARIATES, (PROPORTIONS,)),
     World("season", "temperature, winter to summer", season, (COVARIATES,), COVARIATES, (PROPORTIONS,)),
     World("selected", "a rule upstream filters rows", selected, (COVARIATES,), COVARIATES, _EXACT),
+    World("heavy-tails", "one of 30 columns moves", heavy_tails, (COVARIATES,), COVARIATES, (PROPORTIONS,)),
+    World("new-customers", "other customers", new_customers, (COVARIATES,), COVARIATES, _EXACT, group=CUSTOMER),
     World("missing-values", "2 to 45 % of two columns", missing, (COVARIATES,), COVARIATES, _EXACT),
     World(PRICES, "inflation; labels by the amount", prices(False), (COVARIATES,), COVARIATES, (PROPORTIONS,)),
     World("prices-relative", "labels by the rank", prices(True), (SCALE,), SCALE, (PROPORTIONS,), rows_of=PRICES),
     World("proportions-50-10", "50 to 10 %", proportions(0.5, 0.1), (PROPORTIONS, PATH), PROPORTIONS, _AFFINE),
     World("proportions-5-60", "5 to 60 %", proportions(0.05, 0.6), (PROPORTIONS, PATH), PROPORTIONS, _AFFINE),
+    World("season-of-classes", "15 to 55 %, back, again", season_of_classes, (PROPORTIONS, PATH), PROPORTIONS, _AFFINE),
     World("offset-along", "offset from class to class", offset_along, (SCALE, STRUCTURE, PATH), SCALE, (PROPORTIONS,)),
     World("rescaled", "each column its own unit", rescaled, (SCALE,), SCALE, (PROPORTIONS, STRUCTURE, PATH)),
     World("rescaled-and-shares", "new units, other shares", rescaled_and_shares, (), None, (*_EXACT, PATH)),
     World("turned", "the cloud is turned", turned, (STRUCTURE,), STRUCTURE, (PROPORTIONS, SCALE, PATH)),
-    World("path", "classes walk around each other", path, (PATH,), PATH, _EXACT),
+    World("path", "classes walk around each other", path, (STRUCTURE, PATH), PATH, (PROPORTIONS, SCALE)),
     World("new-class", "a class nobody knew", new_class, (), None, _EXACT),
     World("concept", "labels turn, rows stay", concept(0.0)),
     World("concept-and-rows", "labels turn, a column moves", concept(1.0), refutable=(PROPORTIONS,)),
     World("sensor-in-half", "a sensor replaced in half of the machines", sensors, (), None, _EXACT),
-    World("category-renamed", "two categories renamed", renamed, (), None, (PROPORTIONS,)),
+    World("category-renamed", "two categories renamed", renamed, (), None, _EXACT),
+    World("missing-by-class", "missing by the class", missing_by_class, (), None, _EXACT),
     World("sensor-stuck", "one column shows one value", stuck, (), None, _EXACT),
     World("outliers", "3 % broken values", outliers, (), None, _EXACT),
 )  # fmt: skip

@@ -152,9 +152,7 @@ def transport_measured() -> Words:
 
 
 def harm() -> Words:
-    rows, tables = rows_of("harm.json"), rows_of("harm_tables.json")
-    path = tables[tables.arm == "frame:path"]
-    yield f"costs {-100 * path.worst.min():.0f} points on one of {path.table.nunique()} tables"
+    rows = rows_of("harm.json")
     wrong = rows[(rows.truth == "wrong") & (rows.arm == "frame:scale")]
     yield f"costs up to {-100 * wrong.worst.min():.0f} points there"
 

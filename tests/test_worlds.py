@@ -206,12 +206,7 @@ def row(**more: Any) -> dict[str, Any]:
         "refused": {},
         "used": "scale",
     }
-    return (
-        plain
-        | judged
-        | {"value": 0.8, "low": 0.75, "high": 0.85, "reliable": True, "holds": True, "seconds": 1.0}
-        | more
-    )
+    return plain | judged | {"value": 0.8, "low": 0.75, "high": 0.85, "reliable": True, "holds": True} | more
 
 
 @pytest.fixture(scope="module")
@@ -253,6 +248,7 @@ def test_a_line_that_was_cut_off_is_left_out(harm: ModuleType, tmp_path: Path) -
     assert [(task.seed, task.arms) for task in left] == [(0, ("auto",)), (1, ("frame", "auto"))]
     harm.work([], store, 1)
     assert store.read_text().endswith("\n")
+    assert list(harm.finished(left, 1, minutes=0.0)) == []
 
 
 def test_labels_after_the_first_window_are_hidden(harm: ModuleType) -> None:
