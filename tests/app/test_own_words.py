@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import driftfit
 from driftfit.app import Column, History, Settings, adapt_frame, check_frame
 from driftfit.app.columns import Kind, conform, plan_columns
 from driftfit.app.models import BestModel
@@ -148,3 +149,32 @@ def test_proportions_in_words_are_checked(text):
 
     with pytest.raises(argparse.ArgumentTypeError, match="sum to 1"):
         _proportions(text)
+
+
+WRONG = {
+    "label": None, "order": ["when"], "windows": 2.5, "model": 3, "encoder": "pca:0", "method": 3, "seed": 1.5,
+    "training_rows": "a", "metric": {"a": 1}, "sets": "a", "late": "a", "history": "some", "drop": 3,
+    "categorical": None, "group": 0.5, "labels_until": 0.5, "proportions": "a",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("option", WRONG)
+def test_an_option_of_another_kind_is_named(option):
+    with pytest.raises(InputError, match=r"must be|there is no encoder|is no untrained") as refused:
+        driftfit.adapt(table(), **{"label": "is", "order": "when", option: WRONG[option]})
+    assert str(WRONG[option]) in str(refused.value)
+
+
+def test_lists_numbers_and_dictionaries_are_taken_as_they_are_meant():
+    frame = table().rename(columns={"leak": 7})
+    settings = {"label": "is", "order": "when", "history": "first", "windows": np.int64(2)}
+    run = driftfit.adapt(frame, drop=[7], proportions={0: 0.4, 1: 0.6}, encoder="pca:2", **settings)
+    assert run.result.checked.settings.drop == ("7",)
+    assert run.result.checked.settings.proportions == (("0", 0.4), ("1", 0.6))
+    assert len(driftfit.adapt(table().rename(columns={"is": 7}), **settings | {"label": 7}).classes) == 2
+
+
+def test_columns_of_one_name_in_a_data_frame_are_refused():
+    twice = pd.concat([table(), table()[["x"]]], axis=1)
+    with pytest.raises(InputError, match="several columns named 'x'"):
+        driftfit.adapt(twice, label="is", order="when")

@@ -99,6 +99,9 @@ def make_model(classifier: Any, encoder: Any, n_samples: int, n_features: int, s
     from sklearn.decomposition import PCA
     from sklearn.pipeline import Pipeline
 
+    for part in (classifier, encoder):
+        if part is not None and not _is_estimator(part):
+            raise InputError(f"{part!r} is no untrained scikit-learn estimator; give a word, or a value such as PCA(8)")
     head = seed_open(clone(classifier), seed)
     if is_network(head):
         if encoder is not None:
@@ -119,6 +122,10 @@ def is_network(model: Any) -> bool:
     return hasattr(model, "make_learner")
 
 
+def _is_estimator(model: Any) -> bool:
+    return not isinstance(model, type) and hasattr(model, "fit") and hasattr(model, "get_params")
+
+
 def _from_file(path: Path, name: str) -> Any:
     found = object_in_file(path, name)
     try:
@@ -126,7 +133,7 @@ def _from_file(path: Path, name: str) -> Any:
         model = found() if makes_one and callable(found) else found
     except Exception as error:
         raise InputError(f"{str(path)!r} failed: {type(error).__name__}: {error}") from None
-    if not hasattr(model, "fit") or not hasattr(model, "get_params"):
+    if not _is_estimator(model):
         raise InputError(f"{name!r} in {str(path)!r} is {type(model).__name__}, not a scikit-learn classifier")
     return model
 

@@ -165,6 +165,8 @@ def table_of(frame: Any) -> FrameTable:
     """
     import narwhals.stable.v1 as nw
 
+    if isinstance(frame, pd.DataFrame):
+        check_names([str(name) for name in frame.columns], "the data frame")
     wrapped = nw.from_native(frame, pass_through=True)
     if isinstance(wrapped, nw.LazyFrame):
         wrapped = wrapped.collect()

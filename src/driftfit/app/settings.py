@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from numbers import Integral, Real
 from typing import Any
 
 from driftfit.app.own_model import OwnModel
@@ -79,8 +80,47 @@ class Limits:
     transport: int = 2_000
 
     def __post_init__(self) -> None:
-        if self.training < 10 or self.transport < 10:
-            raise InputError(f"limits must be at least 10 rows, got {self.training} and {self.transport}")
+        given: tuple[Any, ...] = (self.training, self.transport)
+        if not all(isinstance(rows, Integral) and int(rows) >= 10 for rows in given):
+            raise InputError(f"limits must be at least 10 rows, got {self.training!r} and {self.transport!r}")
+
+
+# What an option must be, and in words; None is taken where it stands for a choice by evidence.
+_COLUMN, _NUMBER = (str, "the name of a column"), (Integral, "a whole number")
+_KINDS: dict[str, tuple[Any, str]] = {
+    "label": _COLUMN,
+    "group": _COLUMN,
+    "seed": _NUMBER,
+    "late": _NUMBER,
+    "n_generated": _NUMBER,
+    "sets": (Real, "a share such as 0.9"),
+    "labels_until": (str, "the name or number of a window"),
+    "history": (History, "'all' or 'first'"),
+    "metric": (Metric, "a word such as 'balanced_accuracy'"),
+}
+
+
+def _check_kinds(settings: Settings) -> None:
+    for name, (kind, words) in _KINDS.items():
+        value = getattr(settings, name)
+        if not isinstance(value, kind) and (value is not None or name in ("label", "seed", "history")):
+            raise InputError(f"{name} must be {words}, got {value!r}")
+
+
+def _several(names: Any, option: str) -> tuple[str, ...]:
+    """One name or several; the columns of any table are known by their names as text."""
+    if isinstance(names, bytes | Mapping) or not isinstance(names, Iterable):
+        raise InputError(f"{option} must be one word or several, got {names!r}")
+    return (names,) if isinstance(names, str) else tuple(str(name) for name in names)
+
+
+def _shares(proportions: Any) -> tuple[tuple[str, float], ...]:
+    try:
+        return tuple((str(name), float(share)) for name, share in dict(proportions).items())
+    except (TypeError, ValueError):
+        raise InputError(
+            f"proportions must be a share for each class, such as {{'no': 0.9, 'yes': 0.1}}, got {proportions!r}"
+        ) from None
 
 
 @dataclass(frozen=True)
@@ -169,8 +209,11 @@ class Settings:
     id: Any = ()
 
     def __post_init__(self) -> None:
+        _check_kinds(self)
+        for name in ("categorical", "drop", "order_words", "written", "id"):
+            object.__setattr__(self, name, _several(getattr(self, name), name))
+        object.__setattr__(self, "proportions", _shares(self.proportions))
         object.__setattr__(self, "assume", Assumption.of(self.assume))
-        object.__setattr__(self, "id", (self.id,) if isinstance(self.id, str) else tuple(self.id))
         check_carried(self.id)
         if self.method is not None:
             object.__setattr__(self, "method", as_method(self.method))

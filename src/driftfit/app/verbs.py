@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from driftfit.app.checked import check_table
 from driftfit.app.folder import load_run, save_run
 from driftfit.app.forecasts import Forecasts
 from driftfit.app.job import Result, adapt_checked, adapt_table
-from driftfit.app.models import method_from_word, model_from_word
+from driftfit.app.models import encoder_from_word, method_from_word, model_from_word
 from driftfit.app.own_model import own_model, predictions_in
 from driftfit.app.predictor import Predictor
 from driftfit.app.read import Table, open_table, table_of
@@ -219,12 +220,18 @@ def _settings(
     more = dict(options)
     several = not isinstance(table, str | Path) and isinstance(table, Sequence)
     ordering: Any = FilePosition() if order is None and several and len(table) > 1 else RowPosition()
-    if isinstance(order, str) and order != "@row":
+    label, order, more["group"] = (_name(own) for own in (label, order, more.get("group")))
+    if order is not None and not isinstance(order, str):
+        raise InputError(f"order must be the name of a column, got {order!r}")
+    if order is not None and order != "@row":
         ordering = FilePosition() if order == "@file" else Column(order)
     if isinstance(more.get("metric"), str):
         more["metric"] = Metric.from_word(more["metric"])
-    if isinstance(more.get("history"), str):
+    if more.get("history") in [own.value for own in History]:
         more["history"] = History(more["history"])
+    if isinstance(more.get("encoder"), str):
+        more["encoder"] = encoder_from_word(more["encoder"])
+    more["labels_until"] = _name(more.get("labels_until"))
     in_use = [more.pop(word) for word in ("old_model", "old_predictions") if word in more]
     if len(in_use) > 1:
         raise InputError("old_model and old_predictions exclude each other: one model is in use")
@@ -232,9 +239,6 @@ def _settings(
         more["in_use"] = predictions_in(in_use[0]) if "old_predictions" in options else own_model(in_use[0])
     if "training_rows" in more:
         more["limits"] = Limits(more.pop("training_rows"))
-    for name in ("drop", "categorical", "id"):
-        if isinstance(more.get(name), str):
-            more[name] = (more[name],)
     try:
         return Settings(
             label=label,
@@ -248,17 +252,24 @@ def _settings(
         raise InputError(f"{str(error).partition(') ')[2] or error}; see help(driftfit.adapt)") from None
 
 
+def _name(name: Any) -> Any:
+    """The name of a column or window as text: a number stands for the text that it is written as."""
+    return str(name) if isinstance(name, int | np.integer) and not isinstance(name, bool) else name
+
+
 def _windows(windows: Any) -> Windows:
-    if windows is None or isinstance(windows, int):
-        return ByQuantile(5 if windows is None else windows)
+    if windows is None or isinstance(windows, Integral):
+        return ByQuantile(5 if windows is None else int(windows))
     if isinstance(windows, str):
         if windows != "value" and windows not in _PERIODS:
             raise InputError(f"windows must be a number, 'value' or one of {', '.join(_PERIODS)}, got {windows!r}")
         return ByValue() if windows == "value" else ByCalendar(windows)
-    if isinstance(windows, Sequence):
+    if isinstance(windows, Sequence) and windows and not isinstance(windows, bytes):
         from driftfit.domains import ByEdges
 
         return ByEdges(tuple(windows))
+    if not hasattr(windows, "cut"):
+        raise InputError(f"windows must be a number, a word such as 'month', or beginnings, got {windows!r}")
     found: Windows = windows
     return found
 

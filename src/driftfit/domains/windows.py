@@ -47,7 +47,7 @@ class ByQuantile:
     n: int = 5
 
     def __post_init__(self) -> None:
-        _check_at_least(self.n, 2, "n")
+        _check_at_least(self.n, 2, "the number of windows")
 
     def __str__(self) -> str:
         return f"{self.n} with equally many rows"
@@ -66,7 +66,7 @@ class ByCount:
     size: int
 
     def __post_init__(self) -> None:
-        _check_at_least(self.size, 2, "size")
+        _check_at_least(self.size, 2, "the size of a window")
 
     def __str__(self) -> str:
         return f"{self.size} rows each"
