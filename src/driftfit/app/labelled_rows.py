@@ -20,7 +20,7 @@ from driftfit.app.read import open_table
 from driftfit.errors import InputError
 from driftfit.methods import Adaptation, Method, ModelInUse, OnStep, SourceOnly
 from driftfit.methods.history import OnHistory
-from driftfit.methods.labelled_training import LabelledTraining
+from driftfit.methods.source_weights import LabelledTraining
 from driftfit.parallel import Engine
 from driftfit.selection import (
     ALL_LABELS,

@@ -7,23 +7,29 @@ from driftfit.methods.class_proportions import (
     ByConfusion,
     ByLikelihood,
     GivenProportions,
+    ProportionCorrection,
     ProportionEstimate,
     black_box_proportions,
     expectation_maximisation,
 )
-from driftfit.methods.goat import GOAT
-from driftfit.methods.gradual import DirectSelfTraining, GradualSelfTraining, SelfTraining
+from driftfit.methods.gradual import GOAT, DirectSelfTraining, GradualSelfTraining, SelfTraining
 from driftfit.methods.history import FromHistory, HalfLife, LastWindows
-from driftfit.methods.labelled_training import LabelledTraining
 from driftfit.methods.method import Assumption, Method
-from driftfit.methods.plans import Coupled, Path, PathStep, Transport, carry_labels, generate_path, given_path
-from driftfit.methods.proportion_correction import ProportionCorrection
+from driftfit.methods.plans import (
+    Coupled,
+    Path,
+    PathStep,
+    Transport,
+    Workspace,
+    carry_labels,
+    generate_path,
+    given_path,
+)
 from driftfit.methods.pseudo_labels import PseudoLabels, logit_range, margin, pseudo_label, top_probability
 from driftfit.methods.recent_scale import RecentScale
 from driftfit.methods.registry import named, offer, offered
 from driftfit.methods.source_only import ModelInUse, SourceOnly
-from driftfit.methods.source_weights import ImportanceWeights
-from driftfit.methods.workspace import Workspace
+from driftfit.methods.source_weights import ImportanceWeights, LabelledTraining
 
 __all__ = [
     "GOAT",

@@ -15,9 +15,9 @@ from driftfit.errors import InputError
 from driftfit.methods.adaptation import Adaptation
 from driftfit.methods.feature_maps import AffineMap, RankMap, scale_map
 from driftfit.methods.method import Assumption, Method
+from driftfit.methods.plans import Workspace
 from driftfit.methods.registry import offer
 from driftfit.methods.source_only import SourceOnly
-from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner
 from driftfit.models.scikit import ScikitLearner
 

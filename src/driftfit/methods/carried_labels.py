@@ -19,13 +19,11 @@ from driftfit.errors import InputError
 from driftfit.methods.adaptation import Adaptation, OnStep, StepRecord
 from driftfit.methods.alignment import OwnScale, dense_matrix
 from driftfit.methods.class_proportions import ProportionEstimator
-from driftfit.methods.class_shares import class_shares
 from driftfit.methods.held_out import held_out
 from driftfit.methods.method import Assumption, Method
-from driftfit.methods.plans import Coupled, PathStep, Transport
-from driftfit.methods.pseudo_labels import PseudoLabels, pseudo_label
+from driftfit.methods.plans import Coupled, PathStep, Transport, Workspace
+from driftfit.methods.pseudo_labels import PseudoLabels, class_shares, pseudo_label
 from driftfit.methods.registry import offer
-from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner, MixingLearner, as_learner
 from driftfit.transport import GromovWasserstein, Mapped
 

@@ -16,10 +16,10 @@ from driftfit.errors import InputError
 from driftfit.methods.adaptation import Adaptation, OnStep
 from driftfit.methods.alignment import Alignment, CovarianceAlignment, behind, dense_matrix
 from driftfit.methods.method import Method
+from driftfit.methods.plans import Workspace
 from driftfit.methods.recent_scale import RowsBefore
 from driftfit.methods.registry import offer
 from driftfit.methods.source_only import SourceOnly
-from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner
 from driftfit.seeds import derive_seed
 

@@ -11,9 +11,8 @@ from typing import Any, ClassVar
 from driftfit.domains import DomainSequence
 from driftfit.errors import InputError
 from driftfit.methods.adaptation import Adaptation, OnStep, StepRecord
-from driftfit.methods.plans import PathStep
+from driftfit.methods.plans import PathStep, Workspace
 from driftfit.methods.pseudo_labels import pseudo_label
-from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner
 
 

@@ -16,7 +16,7 @@ from driftfit.domains import DomainSequence
 from driftfit.errors import InputError, SolverError
 from driftfit.methods.adaptation import Adaptation, OnStep
 from driftfit.methods.method import Method
-from driftfit.methods.workspace import Workspace
+from driftfit.methods.plans import Workspace
 from driftfit.models import Learner, as_learner
 from driftfit.models.scikit import ScikitLearner, fit_weighted
 

@@ -14,7 +14,7 @@ from driftfit.errors import InputError
 from driftfit.methods.adaptation import Adaptation, OnStep
 from driftfit.methods.gradual import GradualSelfTraining
 from driftfit.methods.method import Method
-from driftfit.methods.workspace import Workspace
+from driftfit.methods.plans import Workspace
 from driftfit.models import Learner
 from driftfit.models.networks import split
 from driftfit.models.torch.learner import TorchLearner

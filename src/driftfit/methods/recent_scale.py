@@ -22,8 +22,8 @@ from driftfit.methods.adaptation import Adaptation
 from driftfit.methods.alignment import behind, dense_matrix
 from driftfit.methods.feature_maps import measured_columns
 from driftfit.methods.method import Assumption, Method
+from driftfit.methods.plans import Workspace
 from driftfit.methods.registry import offer
-from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner
 
 # Widths that are tried first, by a quick model; then those between the best and its neighbours.

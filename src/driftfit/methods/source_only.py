@@ -12,8 +12,8 @@ from driftfit.domains import DomainSequence
 from driftfit.errors import InputError
 from driftfit.methods.adaptation import Adaptation, OnStep
 from driftfit.methods.method import Method
+from driftfit.methods.plans import Workspace
 from driftfit.methods.registry import offer
-from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner
 
 # Logarithm of a probability that is as good as none.

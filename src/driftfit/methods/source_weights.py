@@ -1,4 +1,4 @@
-"""A new model on the source, its rows weighted as the target has them."""
+"""A new model: of the source, weighted as the target has its rows, or of the rows of today that have labels."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from driftfit.errors import InputError
 from driftfit.methods.adaptation import Adaptation
 from driftfit.methods.alignment import dense_matrix
 from driftfit.methods.method import Assumption, Method
+from driftfit.methods.plans import Workspace
 from driftfit.methods.registry import offer
-from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner
+from driftfit.seeds import derive_seed
 
 
 @dataclass(frozen=True)
@@ -68,3 +69,63 @@ def importance_weights(
     odds = np.exp(np.clip(model.decision_function(source), -30.0, 30.0))
     capped = np.minimum(odds / odds.mean(), most)
     return np.asarray(capped / capped.mean())
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledTraining(Method):
+    """A new model on the source and some labelled rows of the target: the one method that is given such labels.
+
+    ``samples``: rows of the target. ``codes``: their labels, as numbers of the learner's classes. ``share``: part of
+    the whole weight that the labelled rows get, for classifiers that take weights; by default every row of source and
+    target counts the same. ``n_folds``: parts that are held out in turn by `held_out_codes`.
+
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from driftfit.domains import Domain
+    >>> from driftfit.models import as_learner
+    >>> old, y = np.arange(20.0)[:, None], np.repeat([0, 1], 10)
+    >>> learner = as_learner(LogisticRegression(), np.array([0, 1])).fit(old, y)
+    >>> path = DomainSequence([Domain(old, y), Domain(old + 100.0)])
+    >>> found = LabelledTraining(old[::4] + 100.0, y[::4], share=0.99).adapt(learner, path).learner
+    >>> float((found.logits(old + 100.0).argmax(axis=1) == y).mean()) > 0.8
+    True
+    """
+
+    samples: NDArray[np.float64]
+    codes: NDArray[np.int64]
+    share: float | None = None
+    n_folds: int = 5
+    seed: int = 0
+    on_matrices = True
+
+    def __post_init__(self) -> None:
+        if len(self.samples) != len(self.codes) or len(self.codes) == 0:
+            raise InputError(f"{len(self.samples)} rows need as many labels, at least one; got {len(self.codes)}")
+        if self.share is not None and not 0.0 < self.share < 1.0:
+            raise InputError(f"share must lie between 0 and 1, got {self.share!r}")
+
+    def one_step(self, learner: Learner, sequence: DomainSequence, workspace: Workspace) -> Adaptation:
+        student = self._trained(learner, sequence, np.arange(len(self.codes)))
+        return Adaptation(student)
+
+    def held_out_codes(self, learner: Learner, sequence: DomainSequence) -> NDArray[np.int64]:
+        """What models that were not trained on a labelled row say about it: how well the labels teach."""
+        n = len(self.codes)
+        part = np.random.default_rng(derive_seed(self.seed, "labels")).permutation(n) % min(self.n_folds, n)
+        found = np.full(n, -1, dtype=np.int64)
+        for number in np.unique(part):
+            held = part == number
+            fit = np.flatnonzero(~held)
+            model = self._trained(learner, sequence, fit) if len(fit) else learner
+            found[held] = model.logits(self.samples[held]).argmax(axis=1)
+        return found
+
+    def _trained(self, learner: Learner, sequence: DomainSequence, rows: NDArray[np.int64]) -> Learner:
+        source = sequence.source
+        samples = np.concatenate([dense_matrix(source), self.samples[rows]])
+        codes = np.concatenate([source.codes(learner.classes), self.codes[rows]])
+        if self.share is None and source.uneven_weights is None:
+            return learner.fit(samples, codes)
+        share = len(rows) / len(codes) if self.share is None else self.share
+        own = np.full(len(source), 1.0 / len(source)) if source.weights is None else source.weights
+        weights = np.concatenate([(1.0 - share) * own, np.full(len(rows), share / len(rows))])
+        return learner.fit(samples, codes, weights)

@@ -13,7 +13,7 @@ from scipy.optimize import linear_sum_assignment
 
 from driftfit.checks import check_weights
 from driftfit.errors import InputError
-from driftfit.methods.class_shares import class_shares, lost_shares
+from driftfit.methods.pseudo_labels import class_shares, lost_shares
 from driftfit.selection.class_distances import ClassMoments, share_better_as_named
 from driftfit.selection.evidence import Findings
 from driftfit.selection.neighbours import NeighbourInformation, most_frequent

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from driftfit.methods.class_shares import lost_shares
+from driftfit.methods.pseudo_labels import lost_shares
 from driftfit.models import Learner
 from driftfit.selection.view import PathView
 from driftfit.selection.weighted import class_shares

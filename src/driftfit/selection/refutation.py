@@ -11,7 +11,7 @@ from driftfit.domains import Domain, DomainSequence, is_tensor
 from driftfit.errors import InputError, SolverError
 from driftfit.methods import Assumption, CarriedLabels, Transport
 from driftfit.methods.alignment import dense_matrix
-from driftfit.methods.class_shares import class_shares
+from driftfit.methods.pseudo_labels import class_shares
 from driftfit.models import Learner
 from driftfit.seeds import derive_seed
 from driftfit.selection.checking import diagnose

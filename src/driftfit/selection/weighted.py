@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftfit.methods.class_shares import Weights, class_shares, total_variation
+from driftfit.methods.pseudo_labels import Weights, class_shares, total_variation
 
 __all__ = ["Weights", "class_shares", "effective_size", "mean", "quantile", "total_variation"]
 

@@ -17,9 +17,8 @@ from driftfit.methods.adaptation import Adaptation, OnStep, StepRecord
 from driftfit.methods.baselines.loop import SCORES, PairedTrainer
 from driftfit.methods.baselines.pairs import Baseline
 from driftfit.methods.method import Assumption, Method
-from driftfit.methods.plans import PathStep, Transport
+from driftfit.methods.plans import PathStep, Transport, Workspace
 from driftfit.methods.pseudo_labels import pseudo_label
-from driftfit.methods.workspace import Workspace
 from driftfit.models import Learner
 from driftfit.models.networks import INPUT, last_hidden_layer
 from driftfit.models.torch.learner import TorchLearner
