@@ -10,7 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 from driftfit.domains import Domain, DomainSequence
 from driftfit.methods import FromHistory
 from driftfit.selection import ALL_LABELS, backtest
-from driftfit.selection.calibrated import temperature
+from driftfit.selection.answers import temperature
 
 
 def forecasts(model, move, seed, n=300, noise=0.5):

@@ -5,7 +5,7 @@ from sklearn.linear_model import LogisticRegression
 
 from driftfit.domains import Domain, DomainSequence
 from driftfit.selection import Advice, PathView
-from driftfit.selection.checking import diagnose
+from driftfit.selection.gate import diagnose
 
 
 def ring(angle, seed, n=300):

@@ -53,8 +53,7 @@ from driftfit.selection import (
     history_ways,
     table_methods,
 )
-from driftfit.selection.answers import worth_of
-from driftfit.selection.calibrated import temperature
+from driftfit.selection.answers import temperature, worth_of
 from driftfit.selection.chosen import SOURCE
 from driftfit.selection.overlap import rows_to_label
 

@@ -19,8 +19,8 @@ from driftfit.lab.presets import Settings
 from driftfit.methods import Adaptation, CarriedLabels, Method, OnStep, Relabelling, Taught, Transport, Workspace
 from driftfit.models import Learner
 from driftfit.selection import Candidate, Choice, Chosen, Committee
+from driftfit.selection.candidates import MIXUP
 from driftfit.selection.runs import ends_isometry
-from driftfit.selection.standard import MIXUP
 from driftfit.transport import Exact, GromovWasserstein, Isometry, Mapped, Orthogonal, SameScale
 
 # Rows of a table that are coupled, at most, and by structure; exact steps of that before a map takes over.

@@ -4,16 +4,21 @@ from driftfit.selection.accuracy import AccuracyEstimate
 from driftfit.selection.backtest import Backtest, Forecast, backtest
 from driftfit.selection.by_evidence import IN_USE, ByEvidence, OwnAnswers
 from driftfit.selection.by_history import ByHistory
-from driftfit.selection.candidates import ALL_LABELS, as_way, history_ways, table_methods, ways_from_words
-from driftfit.selection.checking import check
+from driftfit.selection.candidates import (
+    ALL_LABELS,
+    as_way,
+    history_ways,
+    standard_candidates,
+    table_methods,
+    ways_from_words,
+)
 from driftfit.selection.chosen import GUARDS, Chosen, choose
 from driftfit.selection.committee import Committee
 from driftfit.selection.decision import Decision, Keep, unanswered
 from driftfit.selection.evidence import Evidence, Findings, Guard, Judgement, PlanAgreement
 from driftfit.selection.gate import Gate, assess
-from driftfit.selection.guards import ClassShares, Names, StructureHolds
+from driftfit.selection.guards import ClassesMove, ClassShares, Names, StructureHolds, lost_class
 from driftfit.selection.ladder import Alternative, Ladder, LadderChoice, Rung, Tested
-from driftfit.selection.lost_class import lost_class
 from driftfit.selection.metric import Metric, default_metric
 from driftfit.selection.moves import LabelledPoints
 from driftfit.selection.neighbours import NeighbourInformation
@@ -26,10 +31,8 @@ from driftfit.selection.runs import Candidate, Runs
 from driftfit.selection.same_law import SameLaw
 from driftfit.selection.scoring import Scores, score_candidates
 from driftfit.selection.sets import PredictionSets
-from driftfit.selection.standard import standard_candidates
 from driftfit.selection.step_check import StepCheck, measure_step
-from driftfit.selection.unmoved_classes import ClassesMove
-from driftfit.selection.verdict import Advice, Verdict
+from driftfit.selection.verdict import Advice, Verdict, check
 from driftfit.selection.view import PathView
 
 __all__ = [

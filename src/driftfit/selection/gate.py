@@ -10,10 +10,10 @@ from driftfit.domains import Domain, DomainSequence
 from driftfit.errors import InputError
 from driftfit.methods import Assumption, Transport
 from driftfit.models import Learner
-from driftfit.selection.checking import FEWEST_SAMPLES, diagnose
 from driftfit.selection.decision import Decision, Keep, decided
-from driftfit.selection.lost_class import lost_class
+from driftfit.selection.guards import lost_class
 from driftfit.selection.refutation import climb
+from driftfit.selection.verdict import FEWEST_SAMPLES, diagnose
 from driftfit.selection.view import PathView
 
 _PATH = frozenset({Assumption.PATH})

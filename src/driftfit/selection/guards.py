@@ -14,10 +14,13 @@ from scipy.optimize import linear_sum_assignment
 from driftfit.checks import check_weights
 from driftfit.errors import InputError
 from driftfit.methods.pseudo_labels import class_shares, lost_shares
+from driftfit.models import Learner
 from driftfit.selection.class_distances import ClassMoments, share_better_as_named
 from driftfit.selection.evidence import Findings
 from driftfit.selection.neighbours import NeighbourInformation, most_frequent
 from driftfit.selection.runs import Runs
+from driftfit.selection.same_law import same_laws
+from driftfit.selection.view import PathView
 
 # A difference of two agreements counts beyond so many of its standard errors.
 _CLEAR = 2.0
@@ -31,7 +34,7 @@ _SURE = (0.025, 0.975)
 class ClassShares:
     """Strikes out candidates that lost a class: one that the source has and the source model still sees.
 
-    The rule is the one behind `driftfit.selection.lost_class`.
+    The rule is the one behind `driftfit.selection.guards`.
 
     Parameters
     ----------
@@ -173,3 +176,92 @@ def agreement_when_renamed(
     # Classes that do not occur keep their names.
     chosen = linear_sum_assignment(-table - 1e-9 * np.eye(n_classes))
     return float(np.trace(table)), float(table[chosen].sum()), np.asarray(chosen[1])
+
+
+def lost_class(view: PathView, source: Learner, adapted: Learner) -> str | None:
+    """A sentence on the class that adaptation lost, or None.
+
+    A class that the source model had lost on the target already is not lost by adaptation.
+
+    Parameters
+    ----------
+    view : PathView
+    source, adapted : Learner
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyClassifier
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from driftfit.datasets.toy import moving_gaussians
+    >>> from driftfit.models import as_learner
+    >>> path = moving_gaussians((0, 0.2))
+    >>> x, y = path.source.samples, path.source.labels
+    >>> good = as_learner(LogisticRegression(), np.array([0, 1])).fit(x, y)
+    >>> lost = as_learner(DummyClassifier(strategy="constant", constant=0), np.array([0, 1])).fit(x, y)
+    >>> view = PathView.of(path, good)
+    >>> lost_class(view, good, good) is None, lost_class(view, lost, lost) is None
+    (True, True)
+    >>> print(lost_class(view, good, lost)[:29])
+    adaptation lost the class '1'
+    """
+    k = view.n_classes
+    known = class_shares(view.codes, k, view.weights(0))
+    before, after = (
+        class_shares(view.predicted(learner, view.last), k, view.weights(view.last)) for learner in (source, adapted)
+    )
+    lost = lost_shares(known, before, after)
+    if not lost.any():
+        return None
+    worst = int(np.argmax(np.where(lost, known, -1.0)))
+    return (
+        f"adaptation lost the class {str(source.classes[worst])!r}: {100 * known[worst]:.0f} % of the labelled rows, "
+        f"{100 * before[worst]:.0f} % of today's rows by the old model, {100 * after[worst]:.1f} % by the adapted one"
+    )
+
+
+@dataclass(frozen=True)
+class ClassesMove:
+    """Strikes out every candidate, before it is run, where other class proportions explain the whole shift.
+
+    Couplings and windows in their own scale force the source's proportions on the target, and a labelling with them
+    has more information about its neighbours. The tests are those behind `driftfit.check`: the target differs from
+    the source, and not from the source's classes in other proportions. Where the target does not differ at all, or
+    there are too few rows to say, nothing is struck out.
+
+    Parameters
+    ----------
+    seed : int
+        Of the rows that are held out and of the exchanges.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from driftfit import Domain
+    >>> from driftfit import DomainSequence
+    >>> from driftfit.selection.chosen import choose
+    >>> from driftfit.methods import GOAT
+    >>> y, new = np.arange(300) % 2, np.repeat([0, 1], [240, 20])
+    >>> x = np.random.default_rng(0).normal(size=(560, 2)) + 4.0 * np.concatenate([y, new])[:, None]
+    >>> path = DomainSequence([Domain(x[:300], y), Domain(x[300:])])
+    >>> choice = choose({"GOAT": GOAT(2)}, path, guards=(ClassesMove(),))
+    >>> choice.best, list(choice.struck)
+    ('source', ['GOAT'])
+    """
+
+    seed: int = 0
+
+    def beforehand(self, runs: Runs) -> Findings:
+        try:
+            law = same_laws(PathView.of(runs.sequence, runs.learner, self.seed))[-1]
+        except InputError:
+            return Findings()  # what cannot be tested is not shown
+        if law.same or not law.classes_stay:
+            return Findings()
+        shares = ", ".join(
+            f"{str(name)!r} {100 * share:.0f} %" for name, share in zip(runs.learner.classes, law.shares, strict=True)
+        )
+        why = f"other class proportions explain the shift ({shares}; p {law.p_classes:.2f}), so classes stay in place"
+        return Findings({name: why for name in runs.candidates if name != runs.reference})
+
+    def inspect(self, runs: Runs) -> Findings:
+        return Findings()

@@ -14,13 +14,12 @@ from driftfit.methods.alignment import dense_matrix
 from driftfit.methods.pseudo_labels import class_shares
 from driftfit.models import Learner
 from driftfit.seeds import derive_seed
-from driftfit.selection.checking import diagnose
 from driftfit.selection.dependence import Units
 from driftfit.selection.diagnosis import fit_proportions
 from driftfit.selection.diagnosis.own_scale import own_scale_chance
 from driftfit.selection.exchange import LEVEL, Moved, Sides, alike, moved
 from driftfit.selection.ladder import Ladder, Tested
-from driftfit.selection.verdict import Advice
+from driftfit.selection.verdict import Advice, diagnose
 from driftfit.selection.view import PathView, encoded_rows
 from driftfit.transport import GromovWasserstein, Mapped, Orthogonal, isometry
 
