@@ -14,8 +14,8 @@ from typing import Any
 from driftfit.errors import InputError
 from driftfit.files import atomic_file
 from driftfit.lab.cells import Cell, Place, Table
+from driftfit.lab.configurations import PRESETS
 from driftfit.lab.layouts import TABLES, make_table
-from driftfit.lab.presets import PRESETS
 from driftfit.lab.statistics import Entry
 
 _COLOURS = {"ours": "#2b6cb0", "published": "#d9730d", "level": "#8a8a8a"}

@@ -9,7 +9,7 @@ import pytest
 from driftfit.app import Column, History, Settings, adapt_checked, adapt_frame, check_frame, check_summary, summarise
 from driftfit.app.labelled_rows import read_labelled, wanted_rows
 from driftfit.app.past_windows import class_warnings, classes_today, past_windows
-from driftfit.cli.check_text import answer_text
+from driftfit.cli.text import answer_text
 from driftfit.domains import ByValue
 from driftfit.selection import Metric
 

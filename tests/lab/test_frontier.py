@@ -7,9 +7,9 @@ import torch
 from driftfit.datasets import color_mnist, portraits, rotated_mnist
 from driftfit.datasets.common import distinct_rows
 from driftfit.lab.cells import Options
+from driftfit.lab.configurations import FRONTIER
 from driftfit.lab.experiment import Experiment
 from driftfit.lab.layouts import make_table
-from driftfit.lab.presets import FRONTIER
 from driftfit.lab.statistics import summarise
 
 CANDIDATES = {"source", "gst", "goat", "covi", "deep-coral", "carried", "structure"}

@@ -14,12 +14,11 @@ from sklearn.metrics import pairwise_distances
 
 from driftfit.errors import SolverError
 from driftfit.lab.cells import Cell, Options
-from driftfit.lab.configurations import ALIGNED, COVI_PARTS, WITH_GIVEN, estimator_of
+from driftfit.lab.configurations import ALIGNED, COVI_PARTS, WITH_GIVEN, estimator_of, settings
 from driftfit.lab.experiment import Experiment
 from driftfit.lab.launch import failed_cells, launch
 from driftfit.lab.layouts import LAYERS, make_table
 from driftfit.lab.paper import CellWork, Launch, run_cells, run_tables
-from driftfit.lab.presets import settings
 from driftfit.lab.store import Store
 from driftfit.parallel import Processes, Ray, Serial
 

@@ -86,7 +86,7 @@ def jump(size=20.0):
 def test_check_marks_what_is_not_reliable():
     pd = pytest.importorskip("pandas")
     from driftfit.app import Column, History, Settings, check_frame, check_summary
-    from driftfit.cli.check_text import accuracy_line, answer_text, check_text
+    from driftfit.cli.text import accuracy_line, answer_text, check_text
 
     def shown(path, assume):
         X, y, year = path.as_samples()

@@ -8,8 +8,8 @@ import pytest
 
 from driftfit import theory
 from driftfit.errors import InputError
+from driftfit.lab.configurations import BENCHMARKS
 from driftfit.lab.layouts import published_comparison, published_figure
-from driftfit.lab.presets import BENCHMARKS
 from driftfit.theory import Assumptions, input_bound, label_invariance, largest_loss
 from driftfit.transport import transport, wasserstein
 

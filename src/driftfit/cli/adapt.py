@@ -9,11 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from driftfit.cli.bars import stages
-from driftfit.cli.check_text import accuracy_line, answer_text, check_text, declare_verbose, show_warnings
-from driftfit.cli.engine_options import declare_engine, engine_of
-from driftfit.cli.parsing import Fail, need_tables, output_path
+from driftfit.cli.parsing import Fail, declare_engine, engine_of, need_tables, output_path
 from driftfit.cli.table_options import UNTRUSTED, declare_table, settings_of
-from driftfit.cli.text import printable
+from driftfit.cli.text import accuracy_line, answer_text, check_text, declare_verbose, printable, show_warnings
 from driftfit.errors import InputError
 
 HELP = """Adapt a classifier to the newest rows of a table, which need no labels.

@@ -6,8 +6,7 @@ import argparse
 import shlex
 
 from driftfit.cli.bars import counted
-from driftfit.cli.engine_options import declare_engine, engine_of
-from driftfit.cli.parsing import Fail, at_least, counts
+from driftfit.cli.parsing import Fail, at_least, counts, declare_engine, engine_of
 
 HELP = """Run a table of the paper and print it beside the published figures.
 

@@ -6,11 +6,9 @@ import argparse
 from dataclasses import replace
 from pathlib import Path
 
-from driftfit.cli.check_text import show_warnings
-from driftfit.cli.engine_options import declare_engine, engine_of
-from driftfit.cli.parsing import Fail, need_tables, output_path
+from driftfit.cli.parsing import Fail, declare_engine, engine_of, need_tables, output_path
 from driftfit.cli.table_options import columns_in, declare_id
-from driftfit.cli.text import printable
+from driftfit.cli.text import printable, show_warnings
 
 HELP = """Predict the rows of a new table with the model that a run kept.
 

@@ -7,8 +7,7 @@ import shlex
 from pathlib import Path
 
 from driftfit.cli.bars import counted
-from driftfit.cli.engine_options import declare_engine, engine_of
-from driftfit.cli.parsing import Fail, need_tables, output_path
+from driftfit.cli.parsing import Fail, declare_engine, engine_of, need_tables, output_path
 from driftfit.cli.text import printable
 
 HELP = """Run methods and settings on several data sets and seeds, and compare them.

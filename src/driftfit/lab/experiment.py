@@ -16,10 +16,9 @@ from driftfit.domains import Domain, DomainSequence, LabelledDomain
 from driftfit.errors import InputError
 from driftfit.estimators.adapted import AdaptedClassifier
 from driftfit.lab.cells import Cell
-from driftfit.lab.configurations import estimator_of, is_network, method_of
+from driftfit.lab.configurations import FRONTIER, Settings, estimator_of, is_network, method_of, settings
 from driftfit.lab.frontier import FrontierRun
 from driftfit.lab.measures import Measured, accuracy, plan_measures
-from driftfit.lab.presets import FRONTIER, Settings, settings
 from driftfit.methods import Adaptation, Method, OnStep, Workspace
 from driftfit.methods.pretrained_encoder import PretrainedEncoder
 from driftfit.models import Learner

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from driftfit.errors import InputError
 from driftfit.lab.cells import Cell, Figure, Options, Place, Table
-from driftfit.lab.presets import BENCHMARKS, FRONTIER, settings
+from driftfit.lab.configurations import BENCHMARKS, FRONTIER, settings
 
 ALL_GIVEN = ALL_GENERATED = (0, 1, 2, 3, 4)
 IMAGES = ("rotated-mnist", "color-mnist", "portraits")

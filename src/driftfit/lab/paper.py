@@ -17,10 +17,10 @@ from driftfit import __version__
 from driftfit.errors import InputError, SolverError, meant
 from driftfit.extras import has, need
 from driftfit.lab.cells import Cell, Options, Table
+from driftfit.lab.configurations import BENCHMARKS
 from driftfit.lab.launch import OnCell, Progress, Record, attended, launch
 from driftfit.lab.layouts import TABLES, make_table
 from driftfit.lab.output import as_markdown, write_outputs
-from driftfit.lab.presets import BENCHMARKS
 from driftfit.lab.statistics import Entry, summarise
 from driftfit.lab.store import Store
 from driftfit.parallel import Engine, Serial

@@ -1,6 +1,5 @@
 """Every way to adapt, each a frozen `Method`; classifiers are in `driftfit.estimators`."""
 
-from driftfit.methods.adaptation import Adaptation, GradualMethod, OnStep, StepRecord
 from driftfit.methods.alignment import Alignment, CovarianceAlignment, OwnRank, OwnScale
 from driftfit.methods.carried_labels import CarriedLabels, Relabelling, Taught
 from driftfit.methods.class_proportions import (
@@ -14,7 +13,7 @@ from driftfit.methods.class_proportions import (
 )
 from driftfit.methods.gradual import GOAT, DirectSelfTraining, GradualSelfTraining, SelfTraining
 from driftfit.methods.history import FromHistory, HalfLife, LastWindows
-from driftfit.methods.method import Assumption, Method
+from driftfit.methods.method import Adaptation, Assumption, GradualMethod, Method, OnStep, StepRecord
 from driftfit.methods.plans import (
     Coupled,
     Path,

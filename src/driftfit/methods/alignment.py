@@ -12,9 +12,8 @@ from sklearn.pipeline import Pipeline
 from driftfit.domains import Domain, DomainSequence
 from driftfit.domains.samples import is_tensor
 from driftfit.errors import InputError
-from driftfit.methods.adaptation import Adaptation
 from driftfit.methods.feature_maps import AffineMap, RankMap, scale_map
-from driftfit.methods.method import Assumption, Method
+from driftfit.methods.method import Adaptation, Assumption, Method
 from driftfit.methods.plans import Workspace
 from driftfit.methods.registry import offer
 from driftfit.methods.source_only import SourceOnly

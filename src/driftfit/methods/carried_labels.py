@@ -16,11 +16,10 @@ from sklearn.preprocessing import StandardScaler
 from driftfit.checks import check_weights
 from driftfit.domains import Domain, DomainSequence, LabelledDomain, stack_rows
 from driftfit.errors import InputError
-from driftfit.methods.adaptation import Adaptation, OnStep, StepRecord
 from driftfit.methods.alignment import OwnScale, dense_matrix
 from driftfit.methods.class_proportions import ProportionEstimator
 from driftfit.methods.held_out import held_out
-from driftfit.methods.method import Assumption, Method
+from driftfit.methods.method import Adaptation, Assumption, Method, OnStep, StepRecord
 from driftfit.methods.plans import Coupled, PathStep, Transport, Workspace
 from driftfit.methods.pseudo_labels import PseudoLabels, class_shares, pseudo_label
 from driftfit.methods.registry import offer

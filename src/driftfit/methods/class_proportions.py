@@ -12,10 +12,9 @@ from scipy.optimize import nnls
 
 from driftfit.domains import DomainSequence
 from driftfit.errors import InputError
-from driftfit.methods.adaptation import Adaptation
 from driftfit.methods.alignment import OwnScale
 from driftfit.methods.held_out import HeldOut, held_out
-from driftfit.methods.method import Assumption, Method
+from driftfit.methods.method import Adaptation, Assumption, Method
 from driftfit.methods.plans import Workspace
 from driftfit.methods.registry import offer
 from driftfit.methods.rescaled_classifier import RescaledClassifier

@@ -10,8 +10,7 @@ import numpy as np
 from driftfit.checks import check_fraction
 from driftfit.domains import DomainSequence, take_rows
 from driftfit.errors import InputError
-from driftfit.methods.adaptation import Adaptation, GradualMethod, OnStep, StepRecord
-from driftfit.methods.method import Assumption, Method
+from driftfit.methods.method import Adaptation, Assumption, GradualMethod, Method, OnStep, StepRecord
 from driftfit.methods.plans import Path, PathStep, Transport, Workspace, check_n_generated, given_path
 from driftfit.methods.pseudo_labels import Confidence, pseudo_label, top_probability
 from driftfit.methods.registry import offer

@@ -13,9 +13,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from driftfit.checks import check_weights
 from driftfit.domains import DomainSequence, take_rows
 from driftfit.errors import InputError
-from driftfit.methods.adaptation import Adaptation, OnStep
 from driftfit.methods.alignment import Alignment, CovarianceAlignment, behind, dense_matrix
-from driftfit.methods.method import Method
+from driftfit.methods.method import Adaptation, Method, OnStep
 from driftfit.methods.plans import Workspace
 from driftfit.methods.recent_scale import RowsBefore
 from driftfit.methods.registry import offer

@@ -14,8 +14,7 @@ from sklearn.pipeline import Pipeline
 
 from driftfit.domains import DomainSequence
 from driftfit.errors import InputError, SolverError
-from driftfit.methods.adaptation import Adaptation, OnStep
-from driftfit.methods.method import Method
+from driftfit.methods.method import Adaptation, Method, OnStep
 from driftfit.methods.plans import Workspace
 from driftfit.models import Learner, as_learner
 from driftfit.models.scikit import ScikitLearner, fit_weighted

@@ -11,9 +11,8 @@ from torch import nn
 
 from driftfit.domains import DomainSequence
 from driftfit.errors import InputError
-from driftfit.methods.adaptation import Adaptation, OnStep
 from driftfit.methods.gradual import GradualSelfTraining
-from driftfit.methods.method import Method
+from driftfit.methods.method import Adaptation, Method, OnStep
 from driftfit.methods.plans import Workspace
 from driftfit.models import Learner
 from driftfit.models.networks import split

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from driftfit.domains import DomainSequence
 from driftfit.errors import InputError
-from driftfit.methods.adaptation import Adaptation, OnStep
-from driftfit.methods.method import Method
+from driftfit.methods.method import Adaptation, Method, OnStep
 from driftfit.methods.plans import Workspace
 from driftfit.methods.registry import offer
 from driftfit.models import Learner

@@ -12,9 +12,8 @@ from sklearn.preprocessing import StandardScaler
 
 from driftfit.domains import DomainSequence
 from driftfit.errors import InputError
-from driftfit.methods.adaptation import Adaptation
 from driftfit.methods.alignment import dense_matrix
-from driftfit.methods.method import Assumption, Method
+from driftfit.methods.method import Adaptation, Assumption, Method
 from driftfit.methods.plans import Workspace
 from driftfit.methods.registry import offer
 from driftfit.models import Learner

@@ -12,7 +12,6 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from driftfit.app.report.accuracy import confidence_histogram
 from driftfit.app.report.content import clip, dig, headline, number, percent, records, short, stops, texts
 from driftfit.app.report.listings import (
     check_rows,
@@ -27,7 +26,7 @@ from driftfit.app.report.listings import (
     simple_fields,
     step_rows,
 )
-from driftfit.app.report.moved import drift_bars, feature_bars, feature_shares, plan_lines, strips
+from driftfit.app.report.moved import confidence_histogram, drift_bars, feature_bars, feature_shares, plan_lines, strips
 from driftfit.app.report.past import past_windows
 from driftfit.app.report.path import class_stack, distance_grid, domain_map, step_bars
 

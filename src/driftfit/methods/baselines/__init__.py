@@ -6,8 +6,7 @@ from driftfit.methods.baselines.dann import DANN
 from driftfit.methods.baselines.jdot import DeepJDOT
 from driftfit.methods.baselines.loop import SCORES, PairedTrainer
 from driftfit.methods.baselines.method import BaselineMethod
-from driftfit.methods.baselines.normalisation import TargetStatistics
-from driftfit.methods.baselines.pairs import Baseline, Pair
+from driftfit.methods.baselines.pairs import Baseline, Pair, TargetStatistics
 
 __all__ = [
     "DANN",

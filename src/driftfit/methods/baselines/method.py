@@ -13,10 +13,9 @@ from torch import Tensor
 
 from driftfit.domains import Domain, DomainSequence
 from driftfit.errors import InputError
-from driftfit.methods.adaptation import Adaptation, OnStep, StepRecord
 from driftfit.methods.baselines.loop import SCORES, PairedTrainer
 from driftfit.methods.baselines.pairs import Baseline
-from driftfit.methods.method import Assumption, Method
+from driftfit.methods.method import Adaptation, Assumption, Method, OnStep, StepRecord
 from driftfit.methods.plans import PathStep, Transport, Workspace
 from driftfit.methods.pseudo_labels import pseudo_label
 from driftfit.models import Learner

@@ -9,6 +9,7 @@ from math import isfinite
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
 
 from driftfit.errors import InputError
 
@@ -131,3 +132,24 @@ def own_statistics(*modules: nn.Module, track: bool) -> Iterator[None]:
     finally:
         for layer, (training, tracked) in zip(layers, before, strict=True):
             layer.training, layer.track_running_stats = training, tracked
+
+
+@dataclass(frozen=True)
+class TargetStatistics:
+    """Training on the labelled side alone; the running statistics of normalisation layers are the target's.
+
+    Nothing is aligned by a loss. This is what every baseline gets for free from sending the
+    target through normalisation layers, and so the control of them all.
+    """
+
+    aligns_features: ClassVar[bool] = False
+    aligns_scores: ClassVar[bool] = False
+
+    def networks(self, n_features: int, n_classes: int) -> nn.Module:
+        return nn.ModuleDict()
+
+    def prepare(self, pair: Pair) -> Tensor | None:
+        return None
+
+    def loss(self, pair: Pair) -> Tensor:
+        return cross_entropy(pair.outputs().scores0, pair.y0)
