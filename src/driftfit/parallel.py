@@ -96,15 +96,7 @@ class Processes:
 def engine_from_word(
     word: str | None, workers: int | None = None, address: str | None = None, gpus: float | None = None
 ) -> Engine:
-    """The engine that a command line asks for: without a word, an address asks for Ray, several workers for processes.
-
-    >>> engine_from_word(None, 2), engine_from_word(None, 1)
-    (Processes(workers=2), Serial())
-    >>> engine_from_word("processes", address="10.0.0.1:6379")
-    Traceback (most recent call last):
-        ...
-    driftfit.errors.InputError: the address '10.0.0.1:6379' is for the engine ray, got 'processes'
-    """
+    """The engine that a command line asks for; without a word an address is for Ray, several workers for processes."""
     if word is None:
         word = "ray" if address is not None else "processes" if (workers or 1) > 1 else "serial"
     if word not in ENGINES:

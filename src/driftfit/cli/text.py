@@ -88,16 +88,6 @@ def answer_text(answer: dict[str, Any]) -> str:
     ----------
     answer : dict
         From a summary, under ``answer``.
-
-    Examples
-    --------
-    >>> table = {"heads": ["compared", "gain"], "rows": [["old model", ""], ["own scale", "+1.0"]]}
-    >>> print(answer_text({"sentences": ["Nothing moved."], "table": table}))
-    Nothing moved.
-    <BLANKLINE>
-    compared   gain
-    old model
-    own scale  +1.0
     """
     lines = [printable(sentence) for sentence in answer["sentences"]]
     heads, rows = answer["table"]["heads"], answer["table"]["rows"]

@@ -84,18 +84,6 @@ class Store:
     """Records of finished cells. A record is written whole or not at all, and never twice.
 
     ``path``: the file; made with its folder where it is missing.
-
-    >>> from tempfile import TemporaryDirectory
-    >>> from driftfit.lab.cells import Cell
-    >>> with TemporaryDirectory() as folder:
-    ...     store = Store(Path(folder) / "cells.sqlite")
-    ...     cell = Cell("covtype", "reference", 0, 2, "goat", 4)
-    ...     store.add(cell, {"transductive_last": 50.0}, {}, 1.0, 0)
-    ...     store.add(cell, {"transductive_last": 90.0}, {}, 1.0, 0)  # finished already: kept as it was
-    ...     store.results([cell])[cell]["transductive_last"]
-    True
-    False
-    50.0
     """
 
     def __init__(self, path: str | Path) -> None:

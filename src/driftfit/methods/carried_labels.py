@@ -235,15 +235,6 @@ class Taught(Method):
 
     ``teacher``: by default logistic regression on standardised columns. ``method``: by which the teacher is adapted; by
     default each window is put in its own scale. ``mixup``: as for `CarriedLabels`.
-
-    >>> from sklearn.tree import DecisionTreeClassifier
-    >>> from driftfit.datasets.toy import moving_gaussians
-    >>> path = moving_gaussians((0, 3.5))
-    >>> learner = as_learner(DecisionTreeClassifier(), np.array([0, 1])).fit(path.source.samples, path.source.labels)
-    >>> student = Taught().adapt(learner, path).learner
-    >>> [float((own.logits(path.target.samples).argmax(axis=1) == path.target.labels).mean().round(1))
-    ...  for own in (learner, student)]
-    [0.5, 1.0]
     """
 
     teacher: Any = None

@@ -88,15 +88,6 @@ class ByLikelihood:
     n_resamples : int
         Of both samples, for the intervals.
     seed : int
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> codes, hidden = rng.integers(2, size=600), np.r_[np.zeros(450, int), np.ones(150, int)]
-    >>> scores = lambda y: np.column_stack([np.zeros(len(y)), rng.normal(2.0 * y - 1.0) * 2.0])
-    >>> found = ByLikelihood().estimate(HeldOut(scores(codes), codes), scores(hidden))
-    >>> found.low[1] < 0.25 < found.high[1], found.identifiable
-    (True, True)
     """
 
     n_resamples: int = 50

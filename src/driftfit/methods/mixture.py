@@ -31,22 +31,6 @@ class Mixture(Method):
     ways : tuple of Method
     weights : tuple of float
         What each counts for.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from driftfit.domains import Domain
-    >>> from driftfit.methods.history import FromHistory, LastWindows
-    >>> rng = np.random.default_rng(0)
-    >>> rows = [rng.normal(size=(200, 1)) for _ in range(3)]
-    >>> labels = [(x.ravel() > place).astype(int) for place, x in enumerate(rows)]
-    >>> windows = DomainSequence([*map(Domain, rows[:2], labels[:2]), Domain(rows[2])])
-    >>> learner = as_learner(LogisticRegression(), np.array([0, 1]))
-    >>> ways = FromHistory(), FromHistory(LastWindows(1))
-    >>> parts = [softmax(way.adapt(learner, windows).learner.logits(rows[2]), axis=1) for way in ways]
-    >>> mixed = Mixture(ways, (1.0, 3.0)).adapt(learner, windows).learner.estimator.predict_proba(rows[2])
-    >>> bool(np.allclose(mixed, 0.25 * parts[0] + 0.75 * parts[1]))
-    True
     """
 
     ways: tuple[Method, ...]

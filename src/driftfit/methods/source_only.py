@@ -37,15 +37,6 @@ class ModelInUse(SourceOnly):
     """A model of somebody's own, known by its answers alone: others are compared with it, and it stays as it is.
 
     ``answers``: what it says about the rows of the target, as numbers of the learner's classes.
-
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from driftfit.domains import Domain
-    >>> from driftfit.models import as_learner
-    >>> x, y = np.arange(4.0)[:, None], np.array([0, 0, 1, 1])
-    >>> learner = as_learner(LogisticRegression(), y[1:3]).fit(x, y)
-    >>> found = ModelInUse(np.array([1, 0])).adapt(learner, DomainSequence([Domain(x, y), Domain(x[:2])]))
-    >>> found.learner.logits(x[:2]).argmax(axis=1).tolist()
-    [1, 0]
     """
 
     answers: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))

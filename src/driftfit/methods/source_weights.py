@@ -77,16 +77,6 @@ class LabelledTraining(Method):
     ``samples``: rows of the target. ``codes``: their labels, as numbers of the learner's classes. ``share``: part of
     the whole weight that the labelled rows get, for classifiers that take weights; by default every row of source and
     target counts the same. ``n_folds``: parts that are held out in turn by `held_out_codes`.
-
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from driftfit.domains import Domain
-    >>> from driftfit.models import as_learner
-    >>> old, y = np.arange(20.0)[:, None], np.repeat([0, 1], 10)
-    >>> learner = as_learner(LogisticRegression(), np.array([0, 1])).fit(old, y)
-    >>> path = DomainSequence([Domain(old, y), Domain(old + 100.0)])
-    >>> found = LabelledTraining(old[::4] + 100.0, y[::4], share=0.99).adapt(learner, path).learner
-    >>> float((found.logits(old + 100.0).argmax(axis=1) == y).mean()) > 0.8
-    True
     """
 
     samples: NDArray[np.float64]

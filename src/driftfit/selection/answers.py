@@ -91,16 +91,6 @@ def temperature(found: Backtest, way: str) -> tuple[float, str] | None:
     Past windows were forecast by models that had not seen them: what drift does to the sureness of a model is in them.
     Which class is named stays. None where the windows before the newest judged one do not tell what clearly helps
     there, by log loss.
-
-    >>> from driftfit.selection import Metric
-    >>> rng = np.random.default_rng(0)
-    >>> sure = np.array([[0.98, 0.02], [0.02, 0.98]])
-    >>> codes = [rng.integers(0, 2, 400) for _ in range(3)]
-    >>> said = [np.where(rng.random(400) < 0.8, own, 1 - own) for own in codes]
-    >>> windows = [Forecast(n, str(n), y, {"a": sure[s]}) for n, (y, s) in enumerate(zip(codes, said))]
-    >>> scale, words = temperature(Backtest(Metric(), "a", 0, 0, np.arange(2), tuple(windows)), "a")
-    >>> round(scale, 1), words
-    (0.3, 'probabilities are calibrated on past windows: log loss 0.536 instead of 0.896 in the newest one')
     """
     judged = [forecast for forecast in found.forecasts if way in forecast.shares and len(forecast.codes)]
     if len(judged) < 2:

@@ -96,21 +96,6 @@ class ByEvidence(Method):
         Called with the name and the adaptation of each candidate that is tried.
     engine : Engine, optional
         Where candidates run, side by side; the choice is the same.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from driftfit.domains import Domain
-    >>> from driftfit.models import as_learner
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.arange(400) % 2
-    >>> old = rng.normal(size=(400, 2)) + 3.0 * y[:, None]
-    >>> new = (rng.normal(size=(400, 2)) + 3.0 * y[:, None]) * 5.0 + 40.0
-    >>> learner = as_learner(LogisticRegression(), np.array([0, 1])).fit(old, y)
-    >>> windows = DomainSequence([Domain(old, y), Domain(new)])
-    >>> plain, declared = ByEvidence().adapt(learner, windows), ByEvidence("scale").adapt(learner, windows)
-    >>> plain.learner is learner, declared.choice.best, float((declared.learner.logits(new).argmax(axis=1) == y).mean())
-    (True, 'own scale', 0.9925)
     """
 
     assume: Any = ()

@@ -60,19 +60,6 @@ class ByHistory(Method):
         Where forecasts that are done are found and kept.
     fitted : bool
         Whether the learner that `adapt` is given was trained on all labels already.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from driftfit.domains import Domain
-    >>> from driftfit.models import as_learner
-    >>> rng = np.random.default_rng(0)
-    >>> rows = [rng.normal(size=(300, 1)) for _ in range(6)]
-    >>> labels = [(x.ravel() > 0.5 * place).astype(int) for place, x in enumerate(rows)]
-    >>> windows = DomainSequence([*map(Domain, rows[:5], labels[:5]), Domain(rows[5])])
-    >>> found = ByHistory().adapt(as_learner(LogisticRegression(), np.array([0, 1])), windows)
-    >>> found.choice.best, found.choice.backtest.windows == ("", "", "", "")
-    ('mixture', True)
     """
 
     ways: Mapping[str, Method] | None = None

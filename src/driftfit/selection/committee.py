@@ -36,15 +36,6 @@ class Committee:
         Share of wrong labels whose cost in score is no difference.
     mixup : float, optional
         Train on mixtures, as `CarriedLabels` does. The learner must be able to.
-
-    Examples
-    --------
-    >>> from driftfit.selection.chosen import choose
-    >>> from driftfit.datasets.toy import moving_gaussians
-    >>> from driftfit.methods import GOAT
-    >>> both = {"two": GOAT(2), "three": GOAT(3)}
-    >>> sorted(choose(both, moving_gaussians((0, 1.5)), committee=Committee(0.05)).members)
-    ['three', 'two']
     """
 
     tolerance: float = 0.05

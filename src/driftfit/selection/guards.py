@@ -187,22 +187,6 @@ def lost_class(view: PathView, source: Learner, adapted: Learner) -> str | None:
     ----------
     view : PathView
     source, adapted : Learner
-
-    Examples
-    --------
-    >>> from sklearn.dummy import DummyClassifier
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from driftfit.datasets.toy import moving_gaussians
-    >>> from driftfit.models import as_learner
-    >>> path = moving_gaussians((0, 0.2))
-    >>> x, y = path.source.samples, path.source.labels
-    >>> good = as_learner(LogisticRegression(), np.array([0, 1])).fit(x, y)
-    >>> lost = as_learner(DummyClassifier(strategy="constant", constant=0), np.array([0, 1])).fit(x, y)
-    >>> view = PathView.of(path, good)
-    >>> lost_class(view, good, good) is None, lost_class(view, lost, lost) is None
-    (True, True)
-    >>> print(lost_class(view, good, lost)[:29])
-    adaptation lost the class '1'
     """
     k = view.n_classes
     known = class_shares(view.codes, k, view.weights(0))

@@ -57,19 +57,6 @@ def climb(
         A view of the same domains, where somebody has one.
     found : Moved, optional
         Whether anything moved, where that is known already.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from driftfit.models import as_learner
-    >>> rng = np.random.default_rng(0)
-    >>> y = np.arange(400) % 2
-    >>> old, new = (rng.normal(size=(400, 2)) + 3.0 * y[:, None] for _ in range(2))
-    >>> learner = as_learner(LogisticRegression(), np.array([0, 1])).fit(old, y)
-    >>> same, scaled = (climb(learner, DomainSequence([Domain(old, y), Domain(x)]), (Assumption.SCALE,))
-    ...                 for x in (new, 4.0 * new + 20.0))
-    >>> same.moved.rejected, scaled.moved.rejected, scaled.standing
-    (False, True, (<Assumption.SCALE: 'scale'>,))
     """
     small = sequence.masked().each(lambda one: one.subsample(_MOST_ROWS, derive_seed(seed, "tests", one.name)))
     rows = small.each(lambda one: one.with_samples(numbers_of(learner, one)))

@@ -44,18 +44,6 @@ class PredictionSets:
             One of its ways.
         coverage : float
             Above 0.5 and below 1.
-
-        Examples
-        --------
-        >>> from driftfit.domains import Domain, DomainSequence
-        >>> from driftfit.selection import backtest
-        >>> rng = np.random.default_rng(0)
-        >>> rows = [rng.normal(size=(300, 1)) for _ in range(6)]
-        >>> labels = [(x.ravel() + rng.normal(size=300) > 0).astype(int) for x in rows]
-        >>> found = backtest(DomainSequence(map(Domain, rows, labels)))
-        >>> sets = PredictionSets.of(found, "all labels")
-        >>> all(0.8 < covered < 1.0 for _, covered in sets.by_window), sets.members(np.array([[0.97, 0.03]])).tolist()
-        (True, [[True, False]])
         """
         if not 0.5 < coverage < 1.0:
             raise InputError(f"the coverage of sets must lie above 0.5 and below 1, got {coverage!r}")

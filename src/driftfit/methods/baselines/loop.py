@@ -29,13 +29,6 @@ class PairedTrainer:
     early stopping is not used: a held-out loss on the labelled side does not tell when the unlabelled side is served
     best. ``seed``: draws the baseline's networks; each training draws them again from its own. ``capture``: whether to
     capture the step as a CUDA graph; None: on CUDA.
-
-    >>> from driftfit.methods.baselines import DANN
-    >>> from driftfit.models.torch.samples import Stored
-    >>> from driftfit.models.networks import mlp
-    >>> trainer = PairedTrainer(mlp(2, 2, hidden=(8,)), "fc1", DANN(), Recipe(1, 4), sample_shape=(2,), n_classes=2)
-    >>> x0, y0, x1 = torch.zeros(8, 2), torch.arange(8) % 2, torch.ones(12, 2)
-    >>> trainer.train(Stored(x0), y0, Stored(x1), seed=0)
     """
 
     def __init__(

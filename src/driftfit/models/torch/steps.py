@@ -28,13 +28,6 @@ class Steps:
     takes two passes. 0: a plain step. Running statistics of normalisation layers see the first pass alone; dropout
     draws anew for the second. ``capture``: whether to capture the step as a CUDA graph; None: on CUDA, where the
     optimiser can be captured.
-
-    >>> module = nn.Linear(1, 1, bias=False)
-    >>> _ = nn.init.zeros_(module.weight)
-    >>> steps = Steps(module, lambda x: module(x).sum(), lambda own: torch.optim.SGD(own, lr=0.5))
-    >>> steps.take(torch.ones(1, 1))
-    >>> module.weight.item()
-    -0.5
     """
 
     def __init__(
