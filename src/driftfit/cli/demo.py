@@ -5,17 +5,17 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
+import statistics
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from driftfit.cli.bars import counted
 from driftfit.cli.parsing import Fail, at_least, need_tables, output_path
 from driftfit.cli.text import printable, text_table
 from driftfit.errors import InputError
-from driftfit.extras import need
 
 if TYPE_CHECKING:
-    from driftfit.lab.demo import DemoRun, TableRun
+    from driftfit.lab.demo import TableRun
 
 HELP = """Adapt a made-up table whose labels stop, then digits that turn; needs no data.
 
@@ -24,14 +24,10 @@ method sees the same unlabelled snapshots, and accuracies are on held-out target
 With --table the table is written, to try the other commands on, and nothing else is done."""
 
 _SEEDS, _OUT = 3, Path("demo")
-_TABLE = "table"
 
 
 def declare(parser: argparse.ArgumentParser) -> None:
     """The options."""
-    parser.add_argument(
-        "--path", action="append", help="data to use: table, digits or moons; may be repeated [table and digits]"
-    )
     parser.add_argument(
         "--seeds",
         type=at_least(1, 100),
@@ -39,9 +35,7 @@ def declare(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="repetitions with different seeds [%(default)s]",
     )
-    parser.add_argument(
-        "--out", "-o", type=Path, default=_OUT, help="folder for the run, the picture and the numbers [%(default)s]"
-    )
+    parser.add_argument("--out", "-o", type=Path, default=_OUT, help="folder for the run and the numbers [%(default)s]")
     parser.add_argument("--json", action="store_true", dest="as_json", help="print the result as JSON, not as tables")
     parser.add_argument(
         "--table",
@@ -52,36 +46,34 @@ def declare(parser: argparse.ArgumentParser) -> None:
 
 
 def run(chosen: argparse.Namespace, fail: Fail) -> int:
-    """Run the demonstration, draw it and print it."""
+    """Run the demonstration and print it."""
     if chosen.table is not None:
-        if chosen.path or chosen.as_json or (chosen.seeds, chosen.out) != (_SEEDS, _OUT):
-            fail("argument --table: writes a table and nothing else; leave out --path, --seeds, --out and --json")
+        if chosen.as_json or (chosen.seeds, chosen.out) != (_SEEDS, _OUT):
+            fail("argument --table: writes a table and nothing else; leave out --seeds, --out and --json")
         return _write_table(chosen.table, fail)
-    need("matplotlib", "tables", "the picture of driftfit demo")
-    import matplotlib as mpl
-
-    mpl.use("Agg")
+    need_tables("demo")
+    from driftfit import __version__
     from driftfit.files import write_json
-    from driftfit.lab.demo import count_runs, run_demo
+    from driftfit.lab.demo import METHODS, run_digits
 
-    paths = tuple(chosen.path or (_TABLE, "digits"))
-    scenes = tuple(path for path in paths if path != _TABLE)
-    n_runs = count_runs(scenes, chosen.seeds)
-    table = _adapted_table(chosen.out / "run", quiet=chosen.as_json) if _TABLE in paths else None
-    runs: list[DemoRun] = []
-    with counted(n_runs) as advance:
-        for one in run_demo(scenes, tuple(range(chosen.seeds))):
-            runs.append(one)
-            advance(f"{one.scene.name}, seed {one.seed}: {one.method} {100 * one.accuracy:.1f} %")
-    picture = chosen.out / "path.png"
-    if runs:
-        _draw(runs, picture)
-    summary = _summary(table, runs)
+    table = _adapted_table(chosen.out / "run", quiet=chosen.as_json)
+    digits: dict[str, dict[str, list[float]]] = {name: {"accuracies": [], "seconds": []} for name in METHODS}
+    with counted(len(METHODS) * chosen.seeds) as advance:
+        for method, seed, accuracy, seconds in run_digits(tuple(range(chosen.seeds))):
+            digits[method]["accuracies"].append(accuracy)
+            digits[method]["seconds"].append(seconds)
+            advance(f"digits, seed {seed}: {method} {100 * accuracy:.1f} %")
+    summary = {
+        "version": __version__,
+        "table": {"answer": str(table.run).split("\n"), "right": table.right, "all labels right": table.plain},
+        "digits": {"accuracy": "held-out target samples, one value per seed", "methods": digits},
+    }
     write_json(chosen.out / "result.json", summary)
     if chosen.as_json:
         print(json.dumps(summary, indent=2))
-    elif runs:
-        _print_tables(summary, picture)
+    else:
+        _print_digits(digits)
+        print(printable(f"Numbers: {chosen.out / 'result.json'}"))
     return 0
 
 
@@ -124,63 +116,12 @@ def _write_table(target: Path, fail: Fail) -> int:
     return 0
 
 
-def _summary(table: TableRun | None, runs: list[DemoRun]) -> dict[str, Any]:
-    from driftfit import __version__
-
-    scenes: dict[str, Any] = {}
-    for run in runs:
-        scene = scenes.setdefault(run.scene.name, {"title": run.scene.title, "methods": {}})
-        method = scene["methods"].setdefault(run.method, {"accuracies": [], "seconds": 0.0})
-        method["accuracies"].append(run.accuracy)
-        method["seconds"] += run.seconds
-    found: dict[str, Any] = {"version": __version__}
-    if table is not None:
-        found["table"] = {"answer": str(table.run).split("\n"), "right": table.right, "all labels right": table.plain}
-    return found | {"accuracy": "held-out target samples, one value per seed", "paths": scenes}
-
-
-def _print_tables(summary: dict[str, Any], picture: Path) -> None:
-    import statistics
-
-    for scene in summary["paths"].values():
-        rows = []
-        for name, method in scene["methods"].items():
-            values = [100 * value for value in method["accuracies"]]
-            seconds = method["seconds"] / len(values)
-            spread = f"{min(values):.1f} .. {max(values):.1f}"
-            rows.append([name, f"{statistics.mean(values):.1f} %", spread, f"{seconds:.1f}" if seconds else ""])
-        print(scene["title"])
-        print(text_table(["method", "target accuracy", "range over seeds", "s per fit"], rows) + "\n")
+def _print_digits(methods: dict[str, dict[str, list[float]]]) -> None:
+    rows = []
+    for name, found in methods.items():
+        values, seconds = [100 * value for value in found["accuracies"]], statistics.mean(found["seconds"])
+        spread = f"{min(values):.1f} .. {max(values):.1f}"
+        rows.append([name, f"{statistics.mean(values):.1f} %", spread, f"{seconds:.1f}" if seconds else ""])
+    print("Digits turned by 60 degrees, with unlabelled snapshots at 20 and 40:\n")
+    print(text_table(["method", "target accuracy", "range over seeds", "s per fit"], rows) + "\n")
     print("The oracle pairing knows which rotated image belongs to which; it is a ceiling, not a method.")
-    print(f"Picture: {picture}   Numbers: {picture.with_name('result.json')}")
-
-
-def _draw(runs: list[DemoRun], target: Path) -> None:
-    import matplotlib.pyplot as plt
-
-    from driftfit.app.report.pictures import accuracy_bars, save
-
-    names = list(dict.fromkeys(run.scene.name for run in runs))
-    figure = plt.figure(figsize=(11, 4.9 * len(names)), layout="constrained")
-    for part, name in zip(figure.subfigures(len(names), 1, squeeze=False).ravel(), names, strict=True):
-        own = [run for run in runs if run.scene.name == name]
-        part.suptitle(own[0].scene.title, fontsize=12, fontweight="bold")
-        top, bottom = part.subfigures(2, 1, height_ratios=(1, 1))
-        _draw_path(top, next(run for run in own if run.method == "GOAT"))
-        accuracies: dict[str, list[float]] = {}
-        for run in own:
-            accuracies.setdefault(run.method, []).append(run.accuracy)
-        accuracy_bars(bottom.subplots(), accuracies, "")
-    save(figure, target)
-
-
-def _draw_path(figure: Any, run: DemoRun) -> None:
-    from driftfit.app.report.pictures import cloud_row, image_rows
-    from driftfit.lab.demo import N_GENERATED
-
-    if run.scene.name == "digits":
-        from driftfit.datasets.toy import DIGIT_SHAPE
-
-        image_rows(figure.subplots(), run.sequence, N_GENERATED, DIGIT_SHAPE)
-    else:
-        cloud_row(figure.subplots(1, 7, sharex=True, sharey=True), run.sequence, run.classifier, N_GENERATED)

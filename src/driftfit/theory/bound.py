@@ -148,7 +148,7 @@ class Bound:
 
 def new_axes(size: tuple[float, float]) -> Any:
     """The axes of a new matplotlib figure, so many inches wide and high."""
-    need("matplotlib", "tables", "drawing bounds")
+    need("matplotlib", "paper", "drawing bounds")
     from matplotlib.figure import Figure
 
     return Figure(figsize=size, layout="constrained").subplots()
