@@ -115,11 +115,11 @@ def test_a_lost_class_keeps_the_source_model(gradual):
 
 
 def test_steps_are_measured_once_for_both_questions(gradual, monkeypatch):
-    from driftfit.selection import checking
+    from driftfit.selection import verdict
 
     calls = []
-    measure = checking.measure_step
-    monkeypatch.setattr(checking, "measure_step", lambda *a, **k: calls.append(1) or measure(*a, **k))
+    measure = verdict.measure_step
+    monkeypatch.setattr(verdict, "measure_step", lambda *a, **k: calls.append(1) or measure(*a, **k))
     source = trained(gradual)
     view = Gate().view(gradual, source)
     first = assess(view, source)
