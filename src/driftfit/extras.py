@@ -27,17 +27,9 @@ def has(package: str) -> bool:
 def need(package: str, extra: str, what: str) -> None:
     """Raise one line that names the extra where a package is missing, to be called in front of its import.
 
-    Parameters
-    ----------
-    package : str
-        The name it is imported under.
-    extra : str
-        The extra of driftfit that installs it.
-    what : str
-        What cannot be done without it, as the beginning of a sentence.
+    ``package``: the name it is imported under. ``extra``: the extra of driftfit that installs it. ``what``: what cannot
+    be done without it, as the beginning of a sentence.
 
-    Examples
-    --------
     >>> need("numpy", "tables", "reading tables")
     >>> need("no_such_package", "tables", "reading tables")
     Traceback (most recent call last):

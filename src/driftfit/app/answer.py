@@ -64,15 +64,8 @@ _EFFECTS = {
 class Compared:
     """A model or a way to learn that was compared, each number in words.
 
-    Attributes
-    ----------
-    name : str
-    value : str
-        Its metric where that was measured.
-    gain : str
-        What it gains over the first one, with the interval.
-    note : str
-        Whether it was taken, or what it would change and how many labels would settle that.
+    ``value``: its metric where that was measured. ``gain``: what it gains over the first one, with the interval.
+    ``note``: whether it was taken, or what it would change and how many labels would settle that.
     """
 
     name: str
@@ -85,19 +78,10 @@ class Compared:
 class Answer:
     """What a colleague would say about a run.
 
-    Attributes
-    ----------
-    sentences : tuple of str
-        What moved, what was done and on which evidence, what to expect, what to do next.
-    heads : tuple of str
-        What the parts of each row are.
-    rows : tuple of Compared
-        Everything that was compared; empty where nothing was.
-    notes : tuple of str
-        Which labels were used, and what counts.
+    ``sentences``: what moved, what was done and on which evidence, what to expect, what to do next. ``heads``: what the
+    parts of each row are. ``rows``: everything that was compared; empty where nothing was. ``notes``: which labels were
+    used, and what counts.
 
-    Examples
-    --------
     >>> print(Answer(("Nothing moved.", "The old model stays.")))
     Nothing moved.
     The old model stays.
@@ -129,11 +113,7 @@ class Answer:
 def answer_of(result: Result, run: str = "RUN") -> Answer:
     """The answer to a run that was kept in the folder ``run``.
 
-    Parameters
-    ----------
-    result : Result
-    run : str
-        As it is written on a command line.
+    ``run``: as it is written on a command line.
     """
     sentences = (_moved(result.checked), _done(result), _expected(result), _next(result, run))
     heads, rows = _compared(result)

@@ -25,17 +25,9 @@ def backtest_table(
 ) -> tuple[Backtest, list[str]]:
     """Measure on a table's labelled windows what each way to learn would have gained, and say what was left out.
 
-    Parameters
-    ----------
-    table : Table
-    settings : Settings
-        Its method, if it names one, is measured beside the ways of `history_ways`, and so is a model in use.
-    progress : callable, optional
-        Called with stage, done and total.
-    engine : Engine, optional
-        Where forecasts are made, side by side; the results are the same.
-    folder : Path, optional
-        Where forecasts are kept, and found again by an interrupted run.
+    ``settings``: its method, if it names one, is measured beside the ways of `history_ways`, and so is a model in use.
+    ``progress``: called with stage, done and total. ``engine``: where forecasts are made, side by side; the results are
+    the same. ``folder``: where forecasts are kept, and found again by an interrupted run.
     """
     report = progress or (lambda stage, done, total: None)
     with recorded() as messages:

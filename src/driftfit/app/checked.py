@@ -48,25 +48,11 @@ Progress = Callable[[str, int, int], None]
 class Checked:
     """A table that was read and looked at, with its source model; nothing is adapted yet.
 
-    Attributes
-    ----------
-    settings : Settings
-    table : Table
-    prepared : Prepared
-    source : Learner
-        Trained on the first window.
-    view : PathView
-        What the decision was made on; the one after adapting is made on the same.
-    decision : Decision
-        The verdict on the path, and what is known of the accuracy, before adapting.
-    diagnosis : Diagnosis or str
-        What moved between the first window and the last; why it cannot be said otherwise.
-    ladder : Ladder or None
-        Whether anything moved, and what speaks against each assumption; None for pictures, networks, and where a method
-        was asked for.
-    warnings : tuple of str
-    in_use : OwnAnswers or None
-        What the model in use says about the rows of the source and of the target, where it is not ``source``.
+    ``source``: trained on the first window. ``view``: what the decision was made on; the one after adapting is made on
+    the same. ``decision``: the verdict on the path, and what is known of the accuracy, before adapting. ``diagnosis``:
+    what moved between the first window and the last; why it cannot be said otherwise. ``ladder``: whether anything
+    moved, and what speaks against each assumption; None for pictures, networks, and where a method was asked for.
+    ``in_use``: what the model in use says about the rows of the source and of the target, where it is not ``source``.
     """
 
     settings: Settings
@@ -104,15 +90,9 @@ def check_frame(frame: Any, settings: Settings, progress: Progress | None = None
 def check_table(table: Table, settings: Settings, progress: Progress | None = None, *, steps: bool = True) -> Checked:
     """Read, cut and preprocess a table, train the source model, and say whether the drift can be followed.
 
-    Parameters
-    ----------
-    table : Table
-    settings : Settings
-    progress : callable, optional
-        Called with stage, done and total.
-    steps : bool
-        False where the answer alone is asked for: whether the windows can be followed is then looked at only if the
-        answer may rest on it, which it does not where past windows decide.
+    ``progress``: called with stage, done and total. ``steps``: False where the answer alone is asked for: whether the
+    windows can be followed is then looked at only if the answer may rest on it, which it does not where past windows
+    decide.
     """
     report = progress or (lambda stage, done, total: None)
     with recorded() as messages:

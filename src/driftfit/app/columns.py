@@ -98,8 +98,6 @@ def plan_columns(
     ``categorical`` names columns whose values are codes, whatever they look like; ``keep_constant`` is for pixels.
     ``written`` has examples of how numbers and dates are written where there are two ways to read a column.
 
-    Examples
-    --------
     >>> frame = pd.DataFrame({"x": [1.0, None, 3.0], "city": ["a", "b", "a"], "one": [1, 1, 1]})
     >>> [(plan.column, plan.kind.value) for plan in plan_columns(frame)]
     [('x', 'number'), ('city', 'category'), ('one', 'dropped')]

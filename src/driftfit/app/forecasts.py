@@ -36,16 +36,8 @@ class PastWindows(DomainSequence):
 
     Scales and words of later rows are not known in the past; and what was known does not change when rows arrive.
 
-    Parameters
-    ----------
-    domains : sequence of Domain
-        With the features of today.
-    frame : DataFrame
-        The columns that features are made from.
-    rows : sequence of int arrays
-        Places of each window's rows in the frame.
-    preprocessing : transformer
-        Fitted anew for each past window.
+    ``domains``: with the features of today. ``frame``: the columns that features are made from. ``rows``: places of
+    each window's rows in the frame. ``preprocessing``: fitted anew for each past window.
     """
 
     def __init__(
@@ -76,16 +68,9 @@ class PastWindows(DomainSequence):
 class Forecasts:
     """Forecasts by what they were made from; those of other rows, labels, models and settings have other names.
 
-    Attributes
-    ----------
-    known : dict
-        Those that are there, by name: class probabilities, or why there are none.
-    folder : Path, optional
-        Where each one is written as soon as it is made, and found again by an interrupted run.
-    used : set of str
-        Names of those that were asked for.
-    n_found : int
-        How many of them were there already.
+    ``known``: those that are there, by name: class probabilities, or why there are none. ``folder``: where each one is
+    written as soon as it is made, and found again by an interrupted run. ``used``: names of those that were asked for.
+    ``n_found``: how many of them were there already.
     """
 
     known: dict[str, Any] = field(default_factory=dict)

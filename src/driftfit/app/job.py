@@ -143,14 +143,8 @@ def adapt_table(
 ) -> Result:
     """Check, adapt, decide and predict: `check_table`, then `adapt_checked`.
 
-    Parameters
-    ----------
-    table : Table
-    settings : Settings
-    progress : callable, optional
-        Called with stage, done and total.
-    engine : Engine, optional
-        Where backtests, candidates and predictions are made, side by side; the results are the same.
+    ``progress``: called with stage, done and total. ``engine``: where backtests, candidates and predictions are made,
+    side by side; the results are the same.
     """
     return adapt_checked(check_table(table, settings, progress), progress, engine=engine)
 
@@ -166,18 +160,10 @@ def adapt_checked(
 ) -> Result:
     """Go on where `check_table` stopped: adapt, decide on the same view, predict every row of the last window.
 
-    Parameters
-    ----------
-    checked : Checked
-    progress : callable, optional
-    labelled : LabelledRows, optional
-        Labels of some rows of the last window: they compare all remedies, and are trained on.
-    every_candidate : bool
-        Predict by every remedy that was tried as well, each in a column ``prediction by NAME``.
-    engine : Engine, optional
-        Where candidates and predictions are made, side by side; the results are the same.
-    forecasts : Forecasts, optional
-        Where those of past windows are found and kept.
+    ``labelled``: labels of some rows of the last window: they compare all remedies, and are trained on.
+    ``every_candidate``: predict by every remedy that was tried as well, each in a column ``prediction by NAME``.
+    ``engine``: where candidates and predictions are made, side by side; the results are the same. ``forecasts``: where
+    those of past windows are found and kept.
     """
     report = progress or (lambda stage, done, total: None)
     prepared, source = checked.prepared, checked.source

@@ -22,20 +22,10 @@ _FEWEST = 10
 class KnownRows:
     """The windows to go along, and the labels before them.
 
-    Attributes
-    ----------
-    windows : list of Window
-        First all rows with a label that counts, then the rows without one, window by window.
-    labels : Labels
-        Of the rows of the first of these windows, those of an older window first.
-    places : int array
-        For each of these rows the number of the window that it came from.
-    names : tuple of str
-        Names of all windows by that number.
-    asked : int array or None
-        Rows without a label, which are to be predicted; None for those of the last window.
-    said : list of str
-        What was used and what was not.
+    ``windows``: first all rows with a label that counts, then the rows without one, window by window. ``labels``: of
+    the rows of the first of these windows, those of an older window first. ``places``: for each of these rows the
+    number of the window that it came from. ``names``: names of all windows by that number. ``asked``: rows without a
+    label, which are to be predicted; None for those of the last window. ``said``: what was used and what was not.
     """
 
     windows: list[Window]
@@ -49,14 +39,8 @@ class KnownRows:
 def known_rows(table: Table, settings: Settings, windows: list[Window]) -> KnownRows:
     """Find out where labels are, and read them.
 
-    Parameters
-    ----------
-    table : Table
-    settings : Settings
-        With ``History.FIRST`` only labels of the first window count; ``labels_until`` names the last window whose
-        labels do.
-    windows : list of Window
-        All windows, the oldest first.
+    ``settings``: with ``History.FIRST`` only labels of the first window count; ``labels_until`` names the last window
+    whose labels do. ``windows``: all windows, the oldest first.
     """
     until = _until(settings, windows)
     place = _places(windows, table.n_rows)

@@ -87,8 +87,6 @@ def rows_to_ask(
 
     ``votes`` is what each candidate says about every row.
 
-    Examples
-    --------
     >>> old, new = np.zeros(100, int), np.repeat([0, 1], [90, 10])
     >>> rows, weights = rows_to_ask({"old": old, "new": new}, 10)
     >>> int((rows >= 90).sum()), round(float(weights[rows >= 90].sum()), 3), round(float(weights.sum()), 3)

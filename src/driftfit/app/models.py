@@ -158,15 +158,8 @@ def object_in_file(path: Path, name: str) -> Any:
 class MLPEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Activations of the hidden layer of an `MLPClassifier`.
 
-    Parameters
-    ----------
-    n_units : int
-        Width of the hidden layer, and number of features behind it.
-    max_iter : int
-    random_state : int, generator or None
+    ``n_units``: width of the hidden layer, and number of features behind it.
 
-    Examples
-    --------
     >>> X = np.array([[0.0, 0.0], [0.0, 1.0], [3.0, 3.0], [3.0, 4.0]])
     >>> MLPEncoder(n_units=4, max_iter=5000, random_state=0).fit(X, [0, 0, 1, 1]).transform(X).shape
     (4, 4)
@@ -200,13 +193,8 @@ _N_FOLDS = 3
 class BestModel:
     """Stands for the best of several classifiers; of equal ones the first.
 
-    Parameters
-    ----------
-    words : tuple of str
-        As for `model_from_word`, the simplest first.
+    ``words``: as for `model_from_word`, the simplest first.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=(300, 2))
     >>> source = LabelledDomain(x, (x[:, 0] * x[:, 1] > 0).astype(int))

@@ -17,15 +17,8 @@ _MOST_NAMED = 5
 class OfClass:
     """How one class fared in a window.
 
-    Attributes
-    ----------
-    name : str
-    rows : int
-        Labelled rows of it.
-    recall, precision : float
-        NaN where there is no such row, or none was called that.
-    never : bool
-        Whether no row was called that though there are some.
+    ``rows``: labelled rows of it. ``recall`` and ``precision``: NaN where there is no such row, or none was called
+    that. ``never``: whether no row was called that though there are some.
     """
 
     name: str

@@ -30,20 +30,9 @@ from driftfit.selection import PredictionSets
 class Predictor:
     """Columns, preprocessing and a trained classifier.
 
-    Attributes
-    ----------
-    plans : tuple of ColumnPlan
-    preprocessing : ColumnTransformer
-    model : classifier
-        Trained on preprocessed features.
-    boolean : bool
-        Whether the labels are true and false.
-    own : OwnModel or None
-        The model that somebody had in use, where it was kept: it answers for itself.
-    ids : tuple of str
-        Columns of the table that are carried along into the predictions.
-    sets : PredictionSets, optional
-        Which classes go into the set of each row.
+    ``model``: trained on preprocessed features. ``boolean``: whether the labels are true and false. ``own``: the model
+    that somebody had in use, where it was kept: it answers for itself. ``ids``: columns of the table that are carried
+    along into the predictions. ``sets``: which classes go into the set of each row.
     """
 
     plans: tuple[ColumnPlan, ...]

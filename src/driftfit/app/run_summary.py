@@ -84,12 +84,7 @@ def summarise(result: Result, command: list[str] | None = None, redo: str = "", 
 
 
 def check_summary(checked: Checked) -> dict[str, Any]:
-    """What `driftfit check` tells, and `driftfit adapt` before it adapts, as plain JSON values without NaN.
-
-    Parameters
-    ----------
-    checked : Checked
-    """
+    """What `driftfit check` tells, and `driftfit adapt` before it adapts, as plain JSON values without NaN."""
     decision, prepared = checked.decision, checked.prepared
     content = {
         "answer": answer_ahead(checked).to_dict(),

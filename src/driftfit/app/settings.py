@@ -68,12 +68,8 @@ class History(Enum):
 class Limits:
     """How much is sampled from large tables.
 
-    Attributes
-    ----------
-    training : int
-        Rows of each window that models are trained on.
-    transport : int
-        Rows of each window that plans are made between and that the checks look at.
+    ``training``: rows of each window that models are trained on. ``transport``: rows of each window that plans are made
+    between and that the checks look at.
     """
 
     training: int = 20_000

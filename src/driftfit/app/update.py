@@ -28,16 +28,9 @@ _UPDATED = ", updated"
 class Arrived:
     """A table with what arrived.
 
-    Attributes
-    ----------
-    rows : DataFrame
-        The rows of before in their places, then the new ones.
-    n_new : int
-        Rows that were not there before.
-    labels : int array
-        Rows of before that have a label only now.
-    said : tuple of str
-        What came and what it was matched by, a sentence each.
+    ``rows``: the rows of before in their places, then the new ones. ``n_new``: rows that were not there before.
+    ``labels``: rows of before that have a label only now. ``said``: what came and what it was matched by, a sentence
+    each.
     """
 
     rows: pd.DataFrame
@@ -67,8 +60,6 @@ def arrived(old: pd.DataFrame, new: pd.DataFrame, settings: Settings) -> Arrived
     Rows are the same where all columns of ``settings.id`` and the order have the same values; without such columns
     where all values but the label are the same.
 
-    Examples
-    --------
     >>> old = pd.DataFrame({"x": [0.0, 1.0, 2.0], "kind": ["b", "a", None], "year": [1, 1, 2]})
     >>> new = pd.DataFrame({"x": [2.0, 3.0], "kind": ["b", None], "year": [2, 3]})
     >>> found = arrived(old, new, Settings("kind", Column("year")))

@@ -29,17 +29,9 @@ def text_table(
 ) -> str:
     """Columns under their names, folded where they would not fit.
 
-    Parameters
-    ----------
-    header : sequence of str
-    rows : sequence of sequences of str
-    words : sequence of int
-        Columns of text: aligned to the left and folded where the table is too wide. The others are numbers.
-    width : int, optional
-        Of the terminal by default; 80 where there is none.
+    ``words``: columns of text: aligned to the left and folded where the table is too wide. The others are numbers.
+    ``width``: of the terminal by default; 80 where there is none.
 
-    Examples
-    --------
     >>> print(text_table(["step", "shift"], [["a -> b", "0.5"], ["a long name -> c", "12"]], width=18))
     step         shift
     a -> b         0.5
@@ -84,10 +76,7 @@ def declare_verbose(parser: argparse.ArgumentParser) -> None:
 def answer_text(answer: dict[str, Any]) -> str:
     """The sentences of an answer, and its table below them.
 
-    Parameters
-    ----------
-    answer : dict
-        From a summary, under ``answer``.
+    ``answer``: from a summary, under ``answer``.
     """
     lines = [printable(sentence) for sentence in answer["sentences"]]
     heads, rows = answer["table"]["heads"], answer["table"]["rows"]
@@ -101,10 +90,7 @@ def answer_text(answer: dict[str, Any]) -> str:
 def check_text(summary: dict[str, Any]) -> str:
     """Diagnosis, assumptions and steps with their reasons, and what was left out.
 
-    Parameters
-    ----------
-    summary : dict
-        From `driftfit.app.check_summary`.
+    ``summary``: from `driftfit.app.check_summary`.
     """
     diagnosis, ladder = summary["diagnosis"], summary["ladder"]
     lines = [f"diagnosis: {diagnosis['kind']}", *(f"  - {reason}" for reason in diagnosis["reasons"])]

@@ -20,14 +20,9 @@ from driftfit.errors import InputError
 class Ranked:
     """Values put in order.
 
-    Attributes
-    ----------
-    ranks : int array
-        Place of each row's value among the distinct ones.
-    values : tuple
-        The distinct values, ascending; all categories, used or not, where they are categories.
-    closed : bool
-        Whether they are categories, so that no other value has a place.
+    ``ranks``: place of each row's value among the distinct ones. ``values``: the distinct values, ascending; all
+    categories, used or not, where they are categories. ``closed``: whether they are categories, so that no other value
+    has a place.
     """
 
     ranks: NDArray[np.int64]
@@ -60,14 +55,8 @@ class Ranked:
 def rank(values: Any, who: str, remedy: str = "use one sortable type, such as the year") -> Ranked:
     """Put values in order: categories by their own order, everything else as it compares.
 
-    Parameters
-    ----------
-    values : array-like of one dimension, nothing missing
-    who, remedy : str
-        How messages call them, and what to do about values without an order.
+    ``who`` and ``remedy``: how messages call them, and what to do about values without an order.
 
-    Examples
-    --------
     >>> rank([2**62 + 1, 2**62, 2**62 + 1], "year").values
     (4611686018427387904, 4611686018427387905)
     """

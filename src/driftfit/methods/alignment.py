@@ -25,11 +25,8 @@ from driftfit.models.scikit import ScikitLearner
 class Alignment(Method):
     """Every window is mapped onto the source by itself; the target's own map becomes the first step of the model.
 
-    Parameters
-    ----------
-    then : Method
-        What is done with the aligned windows, such as ``ProportionCorrection()``; by default the source model is used
-        on them as it is.
+    ``then``: what is done with the aligned windows, such as ``ProportionCorrection()``; by default the source model is
+    used on them as it is.
     """
 
     then: Method = field(default_factory=SourceOnly)
@@ -93,10 +90,7 @@ class OwnRank(Alignment):
 class CovarianceAlignment(Alignment):
     """Each window gets the source's means and covariance in its measured columns (CORAL on features).
 
-    Parameters
-    ----------
-    ridge : float
-        Share of the diagonal in both covariances.
+    ``ridge``: share of the diagonal in both covariances.
     """
 
     ridge: float = 0.1

@@ -32,14 +32,8 @@ _SMALLEST = 1e-3
 class ProportionEstimate:
     """Class proportions of a window, with a 95 % interval for each class.
 
-    Attributes
-    ----------
-    source, estimate, low, high : tuple of float
-    spread : float
-        Share of the rows that 95 % of the estimates on other samples of the same size would put elsewhere.
-    method : str
-    draws : array of shape (n_resamples, K)
-        Estimates on samples drawn from both samples.
+    ``spread``: share of the rows that 95 % of the estimates on other samples of the same size would put elsewhere.
+    ``draws``: of shape (n_resamples, K); estimates on samples drawn from both samples.
     """
 
     source: tuple[float, ...]
@@ -83,11 +77,7 @@ class ProportionEstimator(Protocol):
 class ByLikelihood:
     """Proportions of largest likelihood under calibrated probabilities (Saerens et al. 2002, Alexandari et al. 2020).
 
-    Parameters
-    ----------
-    n_resamples : int
-        Of both samples, for the intervals.
-    seed : int
+    ``n_resamples``: of both samples, for the intervals.
     """
 
     n_resamples: int = 50
@@ -108,11 +98,7 @@ class ByLikelihood:
 class ByConfusion:
     """Proportions that explain the predictions, given how often each class is taken for another (Lipton et al. 2018).
 
-    Parameters
-    ----------
-    n_resamples : int
-        Of both samples, for the intervals.
-    seed : int
+    ``n_resamples``: of both samples, for the intervals.
     """
 
     n_resamples: int = 50
@@ -168,15 +154,9 @@ def confusion_shares(
 def black_box_proportions(confusion: NDArray[np.float64], predicted: NDArray[np.float64]) -> NDArray[np.float64]:
     """Proportions that explain the predictions, if only the proportions changed (Lipton et al. 2018).
 
-    Parameters
-    ----------
-    confusion : array of shape (K, K)
-        Probability of each prediction (row) for each true class (column): columns sum to 1.
-    predicted : array of length K
-        Shares of the predictions on the new domain.
+    ``confusion``: of shape (K, K); probability of each prediction (row) for each true class (column): columns sum to 1.
+    ``predicted``: of length K; shares of the predictions on the new domain.
 
-    Examples
-    --------
     >>> black_box_proportions(np.array([[0.9, 0.2], [0.1, 0.8]]), np.array([0.34, 0.66])).round(6).tolist()
     [0.2, 0.8]
     """

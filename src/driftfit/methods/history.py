@@ -214,11 +214,7 @@ offer(
 class OnHistory(Method):
     """A way to learn, on windows with labels that whoever asks for an adaptation does not have.
 
-    Parameters
-    ----------
-    way : Method
-    history : DomainSequence
-        What it learns from, whatever sequence it is given.
+    ``history``: what it learns from, whatever sequence it is given.
     """
 
     way: Method

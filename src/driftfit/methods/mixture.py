@@ -26,11 +26,7 @@ class Mixture(Method):
 
     A way that cannot run is left out.
 
-    Parameters
-    ----------
-    ways : tuple of Method
-    weights : tuple of float
-        What each counts for.
+    ``weights``: what each counts for.
     """
 
     ways: tuple[Method, ...]
@@ -64,13 +60,7 @@ class Mixture(Method):
 
 
 class MixedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """The weighted mean of the class probabilities of several trained classifiers.
-
-    Parameters
-    ----------
-    estimators : sequence of classifiers
-    weights : array of float
-    """
+    """The weighted mean of the class probabilities of several trained classifiers."""
 
     def __init__(self, estimators: Any = (), weights: Any = ()) -> None:
         self.estimators = estimators

@@ -45,13 +45,8 @@ class RecentMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     without any before it becomes 0; `transform` takes those of an earlier batch as ``before``. Flags and codes stay as
     they are, and a column that never varied while fitting becomes 0.
 
-    Parameters
-    ----------
-    width : int
-        Number of rows, this one among them.
+    ``width``: number of rows, this one among them.
 
-    Examples
-    --------
     >>> levels = np.array([[1.0], [3.0], [101.0], [103.0], [101.0]]) + np.arange(5.0)[:, None] / 100
     >>> RecentMap(2).fit(np.arange(20.0)[:, None]).transform(levels).ravel().round(9).tolist()
     [0.0, 1.0, 1.0, 1.0, -1.0]
@@ -73,16 +68,10 @@ class RecentMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def transform(self, X: Any, before: Any = None) -> NDArray[np.float64]:
         """Each row by those before it, and by no later one.
 
-        Parameters
-        ----------
-        X : array of shape (n, d)
-            Rows in their order.
-        before : array with d columns, optional
-            Rows that came before the first of ``X``, as they were before this map; the last ``width - 1`` are used.
-            With them a stream gives the same in batches as in one go, bit for bit.
+        ``X``: of shape (n, d); rows in their order. ``before``: rows that came before the first of ``X``, as they were
+        before this map; the last ``width - 1`` are used. With them a stream gives the same in batches as in one go, bit
+        for bit.
 
-        Examples
-        --------
         >>> rows = np.random.default_rng(0).normal(size=(50, 2))
         >>> scale = RecentMap(8).fit(rows)
         >>> parts = [scale.transform(rows[:30]), scale.transform(rows[30:], before=rows[:30])]
@@ -106,13 +95,8 @@ class RecentMap(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 class RowsBefore(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """The columns as they are, and beside them each measured one by the rows just before it, at several widths.
 
-    Parameters
-    ----------
-    widths : tuple of int
-        Numbers of rows, as for `RecentMap`.
+    ``widths``: numbers of rows, as for `RecentMap`.
 
-    Examples
-    --------
     >>> rows = np.arange(20.0)[:, None]
     >>> RowsBefore((2, 4)).fit(rows).transform(rows)[3].round(2).tolist()
     [3.0, 1.0, 1.34]
@@ -243,15 +227,8 @@ def best_width(samples: NDArray[np.float64], codes: NDArray[np.int64]) -> int:
 
     Raises where no width says more about the labels than the rows as they are.
 
-    Parameters
-    ----------
-    samples : array of shape (n, d)
-        In their order.
-    codes : int array
-        Their labels.
+    ``samples``: of shape (n, d); in their order. ``codes``: their labels.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> move, level = rng.normal(size=600), np.linspace(0.0, 50.0, 600)
     >>> best_width((move + level)[:, None], (move > 0).astype(int)) in (34, 48, 60)

@@ -12,17 +12,11 @@ NORMAL_95 = 1.96
 class AccuracyEstimate:
     """Estimated accuracy of one model on one unlabelled domain.
 
-    Attributes
-    ----------
-    value, low, high : float
-        The estimate and a 95 % interval: sampling error, and what the estimator knows
-        about its own bias from the source. It does not cover a bias that the source cannot show.
-    method : str
-        Name of the estimator.
-    reliable : bool
-        Whether the estimator reproduced the known accuracy on the source, and nothing speaks against it on the domain.
-    remark : str
-        Why it is not reliable, in words, with the remedy; empty where there is nothing to say.
+    ``value``, ``low`` and ``high``: the estimate and a 95 % interval: sampling error, and what the estimator knows
+    about its own bias from the source. It does not cover a bias that the source cannot show. ``method``: name of the
+    estimator. ``reliable``: whether the estimator reproduced the known accuracy on the source, and nothing speaks
+    against it on the domain. ``remark``: why it is not reliable, in words, with the remedy; empty where there is
+    nothing to say.
     """
 
     value: float

@@ -26,13 +26,8 @@ WIDEST = 0.5
 class Draw:
     """Labelled rows that a model did not see, with what hangs together and what each stands for.
 
-    Attributes
-    ----------
-    right : float array
-        1 where the model is right, 0 where not; or the difference of two such.
-    units : int array
-        Rows of one number hang together.
-    weights : float array or None
+    ``right``: 1 where the model is right, 0 where not; or the difference of two such. ``units``: rows of one number
+    hang together.
     """
 
     right: NDArray[np.float64]
@@ -88,17 +83,8 @@ def accuracy_if(
 ) -> AccuracyEstimate:
     """Accuracy on the rows of the target, which are a draw themselves, from labelled rows that stand for them.
 
-    Parameters
-    ----------
-    draw : Draw
-    n_units : int
-        Independent parts of the target.
-    words : str
-        What was looked at.
-    declared : Assumption or None
-        What it rests on. An estimate that rests on nothing declared is not called reliable.
-    doubt : float
-        Half width of what else is not known.
+    ``n_units``: independent parts of the target. ``words``: what was looked at. ``declared``: what it rests on. An
+    estimate that rests on nothing declared is not called reliable. ``doubt``: half width of what else is not known.
     """
     value = draw.value
     # A share of 0 or 1 in a finite sample is not certain.

@@ -26,8 +26,6 @@ def with_thresholds(found: Backtest) -> Backtest:
     A rare class is seldom the likeliest one. In each past window the threshold is the one that would have been best in
     the windows before it, so that such a way is measured like any other.
 
-    Examples
-    --------
     >>> from driftfit.domains import Domain, DomainSequence
     >>> from driftfit.selection import Metric, backtest
     >>> rng = np.random.default_rng(0)

@@ -41,25 +41,11 @@ class ByHistory(Method):
     is too short to measure anything, or nothing is clearly better there, ``otherwise`` goes on from that model along
     the rows without labels.
 
-    Parameters
-    ----------
-    ways : mapping of names to Method, optional
-        By default those of `history_ways`; one of them is called ``all labels``.
-    metric : Metric, optional
-        What gains are counted by.
-    late : int, optional
-        How many windows late labels arrive; by default read off the windows.
-    otherwise : ByEvidence
-        What rests on declared assumptions.
-    seed : int
-    engine : Engine, optional
-        Where backtests run, side by side.
-    on_forecast, on_candidate : callable, optional
-        For progress of the backtest; called with the model that was taken.
-    store : ForecastStore, optional
-        Where forecasts that are done are found and kept.
-    fitted : bool
-        Whether the learner that `adapt` is given was trained on all labels already.
+    ``ways``: by default those of `history_ways`; one of them is called ``all labels``. ``metric``: what gains are
+    counted by. ``late``: how many windows late labels arrive; by default read off the windows. ``otherwise``: what
+    rests on declared assumptions. ``engine``: where backtests run, side by side. ``on_forecast`` and ``on_candidate``:
+    for progress of the backtest; called with the model that was taken. ``store``: where forecasts that are done are
+    found and kept. ``fitted``: whether the learner that `adapt` is given was trained on all labels already.
     """
 
     ways: Mapping[str, Method] | None = None

@@ -38,13 +38,8 @@ def answer_to(assumption: Assumption) -> str:
 def table_methods(max_samples: int = 2_000, seed: int = 0, *, in_order: bool = True) -> dict[str, Method]:
     """Everything that labels of today are asked to compare, by name.
 
-    Parameters
-    ----------
-    max_samples : int
-        Rows of a window that plans are made between.
-    seed : int
-    in_order : bool
-        Whether the rows of a window stand in their order, so that each can be compared with those before it.
+    ``max_samples``: rows of a window that plans are made between. ``in_order``: whether the rows of a window stand in
+    their order, so that each can be compared with those before it.
     """
     chosen = (one for one in offered().values() if one.labels and (in_order or not one.method.needs_order))
     return {one.shown: seeded(one.method, seed, max_samples) for one in chosen}
@@ -81,15 +76,9 @@ MIXUP = 0.5
 def standard_candidates(*, networks: bool = False, max_samples: int | None = None) -> dict[str, Candidate]:
     """The source model, what follows the domains, what carries labels by position or structure, and a linear teacher.
 
-    Parameters
-    ----------
-    networks : bool
-        Whether the model is a torch network: carried labels are mixed and corrected, and Deep CORAL and CoVi are tried.
-    max_samples : int, optional
-        Plans are made between at most so many samples of each domain.
+    ``networks``: whether the model is a torch network: carried labels are mixed and corrected, and Deep CORAL and CoVi
+    are tried. ``max_samples``: plans are made between at most so many samples of each domain.
 
-    Examples
-    --------
     >>> list(standard_candidates())
     ['source', 'gradual self-training', 'GOAT', 'carried labels', 'taught by a linear model', 'carried by structure']
     """

@@ -20,15 +20,8 @@ _GROUPS, _RESAMPLES = 20, 200
 class ClassMoments:
     """Mass, mean and mean square of each class, in groups of rows that can be drawn again.
 
-    Parameters
-    ----------
-    domain : Domain
-    labels : int array
-        A class number for each sample.
-    n_classes : int
+    ``labels``: a class number for each sample.
 
-    Examples
-    --------
     >>> moments = ClassMoments(Domain([[0.0], [2.0], [10.0]]), np.array([0, 0, 1]), 2)
     >>> moments.distances(np.ones(20)).round(9).tolist()
     [[2.0, 82.0], [82.0, 0.0]]
@@ -62,14 +55,8 @@ def share_better_as_named(
 ) -> float:
     """How often, over resamples, the target's classes keep the source's distances better as they are than renamed.
 
-    Parameters
-    ----------
-    source, target : ClassMoments
-    renamed : int array of length K
-        The new name of each class.
+    ``renamed``: of length K; the new name of each class.
 
-    Examples
-    --------
     >>> rows, labels = np.repeat([[0.0], [1.0], [5.0]], 40, axis=0), np.repeat([0, 1, 2], 40)
     >>> own = ClassMoments(Domain(rows), labels, 3)
     >>> moved = ClassMoments(Domain(-rows), labels, 3)

@@ -30,12 +30,8 @@ class Committee:
     what several say of the target is nearer to the truth than any of them that the score could pick. A new model learns
     it, together with the labelled source; it takes their place if it would be one of them itself.
 
-    Parameters
-    ----------
-    tolerance : float
-        Share of wrong labels whose cost in score is no difference.
-    mixup : float, optional
-        Train on mixtures, as `CarriedLabels` does. The learner must be able to.
+    ``tolerance``: share of wrong labels whose cost in score is no difference. ``mixup``: train on mixtures, as
+    `CarriedLabels` does. The learner must be able to.
     """
 
     tolerance: float = 0.05
@@ -48,13 +44,7 @@ class Committee:
     def taught(self, runs: Runs, score: Evidence, choice: Choice) -> tuple[dict[Any, float], Learner | None]:
         """Weights of those who take part, the highest first, and the model; nobody and nothing where one stands alone.
 
-        Parameters
-        ----------
-        runs : Runs
-        score : Evidence
-            What the choice was made by.
-        choice : Choice
-            Candidates that are struck out do not take part.
+        ``score``: what the choice was made by. ``choice``: candidates that are struck out do not take part.
         """
         best = choice.best
         least = self._spoilt_score(runs, score, best)

@@ -97,15 +97,8 @@ def decided(
 ) -> tuple[Kept, tuple[str, ...]]:
     """Which model to keep and why: the source model where anything speaks against the adapted one.
 
-    Parameters
-    ----------
-    verdict : Verdict
-    n_generated : int
-    against : tuple of str
-        What speaks against the adapted model, whatever the path.
-    keep : Keep
-    along_path : bool
-        Whether the method rests on the path, so that the verdict counts.
+    ``against``: what speaks against the adapted model, whatever the path. ``along_path``: whether the method rests on
+    the path, so that the verdict counts.
     """
     if along_path and not followed(verdict, n_generated):
         against = (*(unanswered(verdict, n_generated) or (f"the check advises: {verdict.advice.value}",)), *against)

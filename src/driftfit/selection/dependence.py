@@ -30,12 +30,8 @@ _SOKAL = 5.0
 class Memory:
     """How long rows remember each other.
 
-    Attributes
-    ----------
-    times : float array
-        Of each column, rows that are worth one independent row.
-    lengths : int array
-        Of each column, rows of a block that hardly knows its neighbours; 1 where rows are independent.
+    ``times``: of each column, rows that are worth one independent row. ``lengths``: of each column, rows of a block
+    that hardly knows its neighbours; 1 where rows are independent.
     """
 
     times: NDArray[np.float64]
@@ -46,18 +42,10 @@ class Memory:
 class Units:
     """The units of the rows of several domains.
 
-    Attributes
-    ----------
-    rows : tuple of int arrays
-        For each domain the unit of every row. Numbers count through all domains; only a declared group can have rows in
-        several of them.
-    kind : str
-        ``"group"``, ``"block"`` or ``"row"``.
-    columns : bool array or None
-        Columns quick enough to be judged by blocks; None where all are. Two windows of a column that follows itself
-        over most of a window differ by chance alone, whatever happens.
-    time : float
-        Rows that are worth one independent row, where blocks are the units.
+    ``rows``: for each domain the unit of every row. Numbers count through all domains; only a declared group can have
+    rows in several of them. ``kind``: ``"group"``, ``"block"`` or ``"row"``. ``columns``: columns quick enough to be
+    judged by blocks; None where all are. Two windows of a column that follows itself over most of a window differ by
+    chance alone, whatever happens. ``time``: rows that are worth one independent row, where blocks are the units.
     """
 
     rows: tuple[NDArray[np.int64], ...]
@@ -79,11 +67,7 @@ class Units:
     def of(cls, domains: tuple[Domain, ...], matrices: tuple[NDArray[np.float64], ...]) -> Units:
         """Groups where every domain has them; else blocks of rows as they stand; else each row alone.
 
-        Parameters
-        ----------
-        domains : tuple of Domain
-        matrices : tuple of float arrays
-            Their rows as numbers, perhaps encoded.
+        ``matrices``: their rows as numbers, perhaps encoded.
         """
         groups = [domain.groups for domain in domains]
         declared = [own for own in groups if own is not None]
@@ -109,13 +93,8 @@ def row_units(domain: Domain) -> NDArray[np.int64]:
     (`autocorrelation`), and at most the whole domain. Independent rows that stand sorted look as if they followed each
     other: give each of them a group of its own.
 
-    Parameters
-    ----------
-    domain : Domain
-        Of numbers.
+    ``domain``: of numbers.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> row_units(Domain([[0.1], [0.3], [0.2]], groups=["ann", "bob", "ann"])).tolist() in ([0, 1, 0], [1, 0, 1])
     True
@@ -143,13 +122,8 @@ def autocorrelation(*windows: NDArray[np.float64]) -> Memory:
     three estimates: that of an AR(1) series with Kendall's correction, the sum of the autocorrelations as long as their
     pairs are positive (Geyer), and the sum up to the lag that is five times the sum (Sokal).
 
-    Parameters
-    ----------
-    windows : float arrays with the same columns
-        Rows in their order.
+    ``windows``: rows in their order.
 
-    Examples
-    --------
     >>> noise = np.random.default_rng(4).normal(size=(500, 2))
     >>> for n in range(1, 500):
     ...     noise[n, 1] += 0.8 * noise[n - 1, 1]

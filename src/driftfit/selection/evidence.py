@@ -23,19 +23,10 @@ _INTERVAL = (0.025, 0.975)
 class Judgement:
     """What an evidence found.
 
-    Attributes
-    ----------
-    contributions : dict of float array
-        For each candidate that ran one value per judged row; its score is their weighted mean. Row by row they are
-        compared with the reference's, so that all candidates are judged on the same rows.
-    weights : float array or None
-        Of the rows.
-    words : str
-        What the score is, to follow "the highest" in a sentence.
-    rows : int array or None
-        Which rows of the target they are, where not all.
-    labels : int array or None
-        Their pseudo-labels, where there are some.
+    ``contributions``: for each candidate that ran one value per judged row; its score is their weighted mean. Row by
+    row they are compared with the reference's, so that all candidates are judged on the same rows. ``weights``: of the
+    rows. ``words``: what the score is, to follow "the highest" in a sentence. ``rows``: which rows of the target they
+    are, where not all. ``labels``: their pseudo-labels, where there are some.
     """
 
     contributions: dict[Any, NDArray[np.float64]]
@@ -62,12 +53,8 @@ class Evidence(Protocol):
 class Findings:
     """What a guard says of candidates, by name and in words.
 
-    Attributes
-    ----------
-    struck : dict of str
-        Why a candidate cannot be chosen whatever its score. Where all are struck out the reference is kept.
-    cautions : dict of str
-        What must be said about a candidate if it is chosen.
+    ``struck``: why a candidate cannot be chosen whatever its score. Where all are struck out the reference is kept.
+    ``cautions``: what must be said about a candidate if it is chosen.
     """
 
     struck: Mapping[Any, str] = field(default_factory=dict)
@@ -91,12 +78,7 @@ class Guard(Protocol):
 class PlanAgreement:
     """Mean probability of the confident labels that plans and candidates give together (`score_candidates`).
 
-    Parameters
-    ----------
-    carried : array of shape (n, K) or None
-        What the plans carry to the judged rows.
-    share : float, optional
-        As for `score_candidates`.
+    ``carried``: of shape (n, K); what the plans carry to the judged rows. ``share``: as for `score_candidates`.
     """
 
     carried: Any = None

@@ -46,14 +46,8 @@ def in_points(gain: Gain) -> str:
 class Found:
     """The gain of one method over the reference, and both accuracies, if an assumption holds.
 
-    Attributes
-    ----------
-    gain : Gain
-    before, after : AccuracyEstimate or None
-        Of the reference and of the method.
-    shares : tuple of float or None
-        Share of each class in the target, where the assumption says it; None where it is that of the source, or where
-        the assumption says nothing about it.
+    ``before`` and ``after``: of the reference and of the method. ``shares``: share of each class in the target, where
+    the assumption says it; None where it is that of the source, or where the assumption says nothing about it.
     """
 
     gain: Gain
@@ -85,18 +79,8 @@ def known_gain(
 ) -> Found:
     """What the method of an assumption gains over the source model, or over the answers of a model in use.
 
-    Parameters
-    ----------
-    assumption : Assumption
-        Covariates, proportions or scale.
-    method : Method
-    learner : Learner
-        Trained on the source.
-    ends : DomainSequence
-        Source and target; labels of the target are not looked at.
-    seed : int
-    in_use : int array, optional
-        What a model in use says about the target.
+    ``assumption``: covariates, proportions or scale. ``learner``: trained on the source. ``ends``: source and target;
+    labels of the target are not looked at. ``in_use``: what a model in use says about the target.
     """
     if isinstance(method, ImportanceWeights):
         return _weighted(method, learner, ends, seed)
@@ -123,14 +107,7 @@ def unmoved(
 def accuracy_before(ladder: Ladder, learner: Learner, sequence: DomainSequence, seed: int = 0) -> AccuracyEstimate:
     """The accuracy of the source model on the target, if what was declared holds; conditional where nothing was.
 
-    Parameters
-    ----------
-    ladder : Ladder
-    learner : Learner
-        Trained on the source.
-    sequence : DomainSequence
-        Labels but the source's are not looked at.
-    seed : int
+    ``learner``: trained on the source. ``sequence``: labels but the source's are not looked at.
     """
     declared = ladder.declared
     if not ladder.moved.rejected:

@@ -36,10 +36,8 @@ class ClassShares:
 
     The rule is the one behind `driftfit.selection.guards`.
 
-    Parameters
-    ----------
-    expected : tuple of float, optional
-        Share of each class in the target, where somebody knows it; by default what matters is that of the source.
+    ``expected``: share of each class in the target, where somebody knows it; by default what matters is that of the
+    source.
     """
 
     expected: tuple[float, ...] | None = None
@@ -98,10 +96,8 @@ class Names:
     believed, or with labels that neighbours pass on along the given domains where there are some. Where that leaves it
     open too both stay, with a caution.
 
-    Parameters
-    ----------
-    least_gain : float
-        Share of the rows on which two candidates agree only when renamed, from which on they contradict each other.
+    ``least_gain``: share of the rows on which two candidates agree only when renamed, from which on they contradict
+    each other.
     """
 
     least_gain: float = 0.1
@@ -182,11 +178,6 @@ def lost_class(view: PathView, source: Learner, adapted: Learner) -> str | None:
     """A sentence on the class that adaptation lost, or None.
 
     A class that the source model had lost on the target already is not lost by adaptation.
-
-    Parameters
-    ----------
-    view : PathView
-    source, adapted : Learner
     """
     k = view.n_classes
     known = class_shares(view.codes, k, view.weights(0))
@@ -212,13 +203,8 @@ class ClassesMove:
     the source, and not from the source's classes in other proportions. Where the target does not differ at all, or
     there are too few rows to say, nothing is struck out.
 
-    Parameters
-    ----------
-    seed : int
-        Of the rows that are held out and of the exchanges.
+    ``seed``: of the rows that are held out and of the exchanges.
 
-    Examples
-    --------
     >>> import numpy as np
     >>> from driftfit import Domain
     >>> from driftfit import DomainSequence

@@ -46,15 +46,8 @@ class LabelledPoints:
 class Moves:
     """The optimal plan from one domain to another, with the class that each move starts from.
 
-    Attributes
-    ----------
-    before, after : LabelledPoints
-    plan : Plan
-    lengths : float array
-        How far each entry of the plan goes.
+    ``lengths``: how far each entry of the plan goes.
 
-    Examples
-    --------
     >>> x, codes = np.repeat([[0.0], [9.0]], 20, axis=0), np.repeat([0, 1], 20)
     >>> moves = Moves.between(LabelledPoints(x, codes), LabelledPoints(x + [[2.0]], codes))
     >>> moves.typical(2).tolist(), moves.crossing, round(moves.share_change(2), 6)

@@ -32,30 +32,18 @@ class NeighbourInformation:
     It is high where a candidate's classes are where the target's samples lie close together, and each of them is
     used: one label for all rows has none. It does not see what the classes are called (`Names`).
 
-    Parameters
-    ----------
-    n_neighbours : int
-    max_rows : int
-        Of a larger domain so many rows are drawn, and neighbours are looked for among these.
-    feature_space : bool
-        Measure distances in the space of the source model's encoder; otherwise between the samples themselves, or in
-        that space where they hold words or missing values.
-    own_scale : bool
-        Divide each feature by its deviation in the target first, for tables whose columns have units of their own.
-    measured : bool
-        Compare rows of a table, which are no images, by their measured columns alone (more than ten distinct values),
-        where there are any. A model that leans on a flag gives rows that share it one label, and would be praised for
-        that.
-    with_source : bool
-        Use what the labelled source knows, in two ways. The information is multiplied by the share of the rows that
-        need not change class for the target to have the source's class proportions. The information between a row's
-        label and the labels of its nearest neighbours in the source is added, or taken away where they agree on fewer
-        rows than by chance. Where there are given domains, half of that comes from neighbours in the last of them:
-        there most neighbours in the domain before decide on a label, from the source on. For this each domain is
-        standardised by itself.
+    ``max_rows``: of a larger domain so many rows are drawn, and neighbours are looked for among these.
+    ``feature_space``: measure distances in the space of the source model's encoder; otherwise between the samples
+    themselves, or in that space where they hold words or missing values. ``own_scale``: divide each feature by its
+    deviation in the target first, for tables whose columns have units of their own. ``measured``: compare rows of a
+    table, which are no images, by their measured columns alone (more than ten distinct values), where there are any. A
+    model that leans on a flag gives rows that share it one label, and would be praised for that. ``with_source``: use
+    what the labelled source knows, in two ways. The information is multiplied by the share of the rows that need not
+    change class for the target to have the source's class proportions. The information between a row's label and the
+    labels of its nearest neighbours in the source is added, or taken away where they agree on fewer rows than by
+    chance. Where there are given domains, half of that comes from neighbours in the last of them: there most neighbours
+    in the domain before decide on a label, from the source on. For this each domain is standardised by itself.
 
-    Examples
-    --------
     >>> from driftfit.selection.chosen import choose
     >>> from driftfit.datasets.toy import moving_gaussians
     >>> from driftfit.methods import GOAT
@@ -155,12 +143,8 @@ class NeighbourInformation:
 class _Neighbourhood:
     """Judged rows of the target, their weights, and their neighbours; then what the labelled source knows.
 
-    Attributes
-    ----------
-    shares : array
-        Class proportions of the source.
-    witnesses : tuple of int arrays
-        Labels of the nearest neighbours in the source, and those that came along the given domains, where there are.
+    ``shares``: class proportions of the source. ``witnesses``: labels of the nearest neighbours in the source, and
+    those that came along the given domains, where there are.
     """
 
     rows: NDArray[np.int64]
@@ -234,15 +218,9 @@ def nearest_neighbours(points: Any, n_neighbours: int, among: Any = None) -> NDA
 
     With fewer rows there are fewer neighbours; a single row has none. Tensors stay on their device.
 
-    Parameters
-    ----------
-    points : array, sparse matrix or tensor of shape (n, d)
-    n_neighbours : int
-    among : the same of shape (m, d), optional
-        Where the neighbours are looked for, instead of among the other points.
+    ``points``: of shape (n, d). ``among``: of shape (m, d); where the neighbours are looked for, instead of among the
+    other points.
 
-    Examples
-    --------
     >>> nearest_neighbours(np.array([[0.0], [1.0], [5.0]]), 1).ravel().tolist()
     [1, 0, 1]
     >>> nearest_neighbours(np.array([[0.0], [1.0], [5.0]]), 1, np.array([[4.0], [0.0]])).ravel().tolist()
@@ -269,16 +247,8 @@ def shared_information(
 ) -> NDArray[np.float64]:
     """What each row adds to the mutual information of labels and neighbours' labels, which is their weighted mean.
 
-    Parameters
-    ----------
-    labels : int array of length n
-    around : int array of shape (n, m)
-        Labels of the neighbours.
-    n_classes : int
-    weights : float array of length n, optional
+    ``labels``: of length n. ``around``: of shape (n, m); labels of the neighbours. ``weights``: of length n.
 
-    Examples
-    --------
     >>> labels = np.array([0, 0, 1, 1])
     >>> np.exp(shared_information(labels, labels[:, None], 2)).round(9).tolist()
     [2.0, 2.0, 2.0, 2.0]

@@ -23,34 +23,15 @@ class Gain:
 class Choice:
     """A candidate that was chosen without labels, and why.
 
-    Attributes
-    ----------
-    n_generated : int
-        Domains that it generates between two neighbours.
-    how : str
-        ``selection`` where candidates were compared, ``rule`` where that would have cost too much.
-    sentence : str
-        The choice in words.
-    scores : dict
-        Score of each candidate that ran, by name; also of those struck out.
-    validation_rows : int array
-        Target rows that the scores were taken on, as numbers in the sample that was judged.
-    validation_labels : array
-        Their pseudo-labels, where the evidence needs some.
-    best : str or int or None
-        Name of the candidate; None where nothing was compared.
-    runner_up : str or int or None
-        The next one that was not struck out.
-    reference : str or int or None
-        The candidate that the others are compared with, such as the source model.
-    gains : dict
-        `Gain` of each candidate over the reference.
-    struck : dict
-        Why a candidate cannot be chosen whatever its score.
-    failed : dict
-        What a candidate that could not run said.
-    members : dict
-        Weights of the candidates that answer together, where the score could not tell them apart.
+    ``n_generated``: domains that it generates between two neighbours. ``how``: ``selection`` where candidates were
+    compared, ``rule`` where that would have cost too much. ``sentence``: the choice in words. ``scores``: score of each
+    candidate that ran, by name; also of those struck out. ``validation_rows``: target rows that the scores were taken
+    on, as numbers in the sample that was judged. ``validation_labels``: their pseudo-labels, where the evidence needs
+    some. ``best``: name of the candidate; None where nothing was compared. ``runner_up``: the next one that was not
+    struck out. ``reference``: the candidate that the others are compared with, such as the source model. ``gains``:
+    `Gain` of each candidate over the reference. ``struck``: why a candidate cannot be chosen whatever its score.
+    ``failed``: what a candidate that could not run said. ``members``: weights of the candidates that answer together,
+    where the score could not tell them apart.
     """
 
     n_generated: int

@@ -36,15 +36,9 @@ _LARGEST = 1e38
 class Overlap:
     """How well a classifier tells the rows of two domains apart.
 
-    Attributes
-    ----------
-    auc : float
-        Area under the ROC curve, on rows that the classifier was not trained on: 0.5 where the domains are alike,
-        1 where no row of one could be of the other.
-    low, high : float
-        Its 95 % interval.
-    n_rows : int
-        Rows that were looked at, of both domains together.
+    ``auc``: area under the ROC curve, on rows that the classifier was not trained on: 0.5 where the domains are alike,
+    1 where no row of one could be of the other. ``low`` and ``high``: its 95 % interval. ``n_rows``: rows that were
+    looked at, of both domains together.
     """
 
     auc: float
@@ -89,18 +83,10 @@ def overlap(
 
     Extremely randomised trees, each on a bootstrap sample; a row is scored by the trees that did not see it.
 
-    Parameters
-    ----------
-    source, target : array-like with one row per sample
-        In the space in which the caller works: raw columns, encoded features, one domain standardised by itself.
-    weights : (array or None, array or None)
-        Of the rows; a row without weight is not there.
-    max_samples : int
-        Rows of each domain that are looked at, drawn by ``seed``.
-    seed : int
+    ``source`` and ``target``: in the space in which the caller works: raw columns, encoded features, one domain
+    standardised by itself. ``weights``: of the rows; a row without weight is not there. ``max_samples``: rows of each
+    domain that are looked at, drawn by ``seed``.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=(300, 2))
     >>> overlap(x, rng.normal(size=(300, 2))).estimable, overlap(x, x + 9.0).estimable

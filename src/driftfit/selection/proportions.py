@@ -19,16 +19,10 @@ _RESAMPLES = 100
 class ProportionShift:
     """Estimated class proportions of a domain against those of the source.
 
-    Attributes
-    ----------
-    source, estimate : tuple of float
-        Proportions in the source, and in the domain by black-box shift estimation.
-    by_likelihood : tuple of float
-        The same by expectation maximisation, as a second opinion.
-    distance : float
-        Total variation between ``source`` and ``estimate``: the share of samples that would have to change class.
-    noise : float
-        What 95 % of equally large samples of the source itself stay below.
+    ``source`` and ``estimate``: proportions in the source, and in the domain by black-box shift estimation.
+    ``by_likelihood``: the same by expectation maximisation, as a second opinion. ``distance``: total variation between
+    ``source`` and ``estimate``: the share of samples that would have to change class. ``noise``: what 95 % of equally
+    large samples of the source itself stay below.
     """
 
     source: tuple[float, ...]

@@ -56,26 +56,10 @@ def ends_isometry(sequence: DomainSequence) -> Isometry:
 class Runs:
     """What every candidate says about the same rows of the target; evidence and guards see this and no target label.
 
-    Attributes
-    ----------
-    learner : Learner
-        The model of the source.
-    sequence : DomainSequence
-        Without labels but the source's.
-    target : Domain
-        The rows that are judged, in the input space.
-    candidates : dict of Candidate
-        By name, in order.
-    reference : str or int
-        Which of them the others are compared with.
-    adaptations : dict of Adaptation
-        Of those that ran.
-    probabilities : dict of array of shape (n, K)
-        Their class probabilities for the rows of ``target``.
-    failed : dict of str
-        What the others said.
-    workspace : Workspace
-        Encodings and plans that were made on the way.
+    ``learner``: the model of the source. ``sequence``: without labels but the source's. ``target``: the rows that are
+    judged, in the input space. ``candidates``: by name, in order. ``reference``: which of them the others are compared
+    with. ``adaptations``: of those that ran. ``probabilities``: of shape (n, K); their class probabilities for the rows
+    of ``target``. ``failed``: what the others said. ``workspace``: encodings and plans that were made on the way.
     """
 
     learner: Learner
@@ -122,19 +106,10 @@ def run_candidates(
 ) -> Runs:
     """Adapt with every candidate and ask each about the target; on one workspace, unless they run side by side.
 
-    Parameters
-    ----------
-    runs : Runs
-        Where the results are put; the same is returned.
-    skipped : collection of names
-        Candidates that are not run.
-    logits : callable, optional
-        From an adaptation to its scores of the judged rows, where somebody knows a shorter way.
-    on_candidate : callable, optional
-    keep_steps : bool
-        Remember every step with its student.
-    engine : Engine, optional
-        Where candidates run, side by side; here and one after the other by default. The results are the same.
+    ``runs``: where the results are put; the same is returned. ``skipped``: candidates that are not run. ``logits``:
+    from an adaptation to its scores of the judged rows, where somebody knows a shorter way. ``keep_steps``: remember
+    every step with its student. ``engine``: where candidates run, side by side; here and one after the other by
+    default. The results are the same.
     """
     work = _CandidateWork(runs.learner, runs.sequence, runs.target, logits, keep_steps, runs.workspace)
     table = len(runs.target.samples.shape) == 2

@@ -28,15 +28,9 @@ _FEWEST_ROWS = 20
 class SameLaw:
     """A domain against the source, as two tests.
 
-    Attributes
-    ----------
-    p_same : float
-        Probability of such a distance, or a larger one, if the domain followed the law of the source; corrected for the
-        number of domains (Holm).
-    p_classes : float
-        The same, if its classes followed the laws of the source's classes in the proportions ``shares``.
-    shares : tuple of float
-        The proportions in which the source's classes come closest to the domain.
+    ``p_same``: probability of such a distance, or a larger one, if the domain followed the law of the source; corrected
+    for the number of domains (Holm). ``p_classes``: the same, if its classes followed the laws of the source's classes
+    in the proportions ``shares``. ``shares``: the proportions in which the source's classes come closest to the domain.
     """
 
     p_same: float

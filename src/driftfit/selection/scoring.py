@@ -25,22 +25,12 @@ _TIE = 1e-9
 class Scores:
     """What the validation rows say about each candidate.
 
-    Attributes
-    ----------
-    values : dict
-        Score of each candidate between 0 and 1: the mean probability that it gives to the
-        pseudo-labels of the validation rows, every class counting the same; a class without a
-        validation row counts as 0.
-    best : int
-        The candidate with the highest score; of equal ones the smallest.
-    rows : int array
-        Target rows used for validation, ascending.
-    labels : int array
-        Their pseudo-labels, as column numbers of the probabilities.
-    carried : bool
-        Whether labels carried along the plans were at hand.
-    missing : tuple of int
-        Classes without a validation row. The scores cannot tell whether a candidate lost them.
+    ``values``: score of each candidate between 0 and 1: the mean probability that it gives to the pseudo-labels of the
+    validation rows, every class counting the same; a class without a validation row counts as 0. ``best``: the
+    candidate with the highest score; of equal ones the smallest. ``rows``: target rows used for validation, ascending.
+    ``labels``: their pseudo-labels, as column numbers of the probabilities. ``carried``: whether labels carried along
+    the plans were at hand. ``missing``: classes without a validation row. The scores cannot tell whether a candidate
+    lost them.
     """
 
     values: dict[int, float]

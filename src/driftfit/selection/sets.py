@@ -20,13 +20,8 @@ class PredictionSets:
     the past windows as asked, each window counting the same. Those rows were forecast without their labels: what drift
     did to the model from one window to the next is in the threshold, as rows that it had learnt from could not show.
 
-    Attributes
-    ----------
-    coverage : float
-        Share of the rows that are to have the truth in their set.
-    threshold : float
-    by_window : tuple of (str, float)
-        The coverage in each past window of the threshold that the other windows give.
+    ``coverage``: share of the rows that are to have the truth in their set. ``by_window``: the coverage in each past
+    window of the threshold that the other windows give.
     """
 
     coverage: float
@@ -37,13 +32,7 @@ class PredictionSets:
     def of(cls, found: Backtest, way: str, coverage: float = 0.9) -> PredictionSets:
         """Calibrate the sets of one way on what it forecast.
 
-        Parameters
-        ----------
-        found : Backtest
-        way : str
-            One of its ways.
-        coverage : float
-            Above 0.5 and below 1.
+        ``way``: one of its ways. ``coverage``: above 0.5 and below 1.
         """
         if not 0.5 < coverage < 1.0:
             raise InputError(f"the coverage of sets must lie above 0.5 and below 1, got {coverage!r}")

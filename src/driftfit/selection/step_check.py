@@ -32,39 +32,21 @@ class StepCheck:
     Distances are 2-Wasserstein in the classifier's feature space with the distance between two
     halves of one domain, which is sampling noise alone, taken out.
 
-    Attributes
-    ----------
-    before, after : str
-        Names of the two domains.
-    shift : float
-        Distance between the domains.
-    class_shifts : tuple of float
-        Distance between the samples of each class, by the classifier's labels; NaN for rare classes.
-    margins : tuple of float
-        For each class, half the median distance to the nearest sample that gets another label.
-    ratio : float
-        Shift over margin of a typical class, the median over the samples of ``after``: 1 or more
-        means that it moves across the boundary.
-    drift : float
-        Mean over the samples of the squared shift over the squared margin of their class. Unlike ``ratio`` it may
-        be negative where noise outweighs the shift, so that noise averages out over the classes.
-    jumped : float
-        Share of samples that are further from the whole domain before than noise plus margin explain, and have come
-        further by a margin than noise and twice the move of their class: what came from nowhere, not what moved along.
-    crossing : float
-        Share of the plan's mass that couples samples with different labels.
-    crossing_noise : float
-        The same between two halves of the domain before.
-    proportion_change : float
-        Total variation between the class shares of the two domains: by the classifier's labels, or by the groups that
-        grow around the moved class means, whichever is less. Labels alone take a class that moved for another.
-    worst_ratio : float
-        Largest shift over margin of a class, by labels, or along the plan where most of a class arrives under another
-        label: the condition R * Delta < 1 of Kumar et al. is about this one.
-    worst_class : str
-        The class that it belongs to.
-    crossing_chance : float
-        What ``crossing_noise`` would be if halves were coupled at random.
+    ``before`` and ``after``: names of the two domains. ``shift``: distance between the domains. ``class_shifts``:
+    distance between the samples of each class, by the classifier's labels; NaN for rare classes. ``margins``: for each
+    class, half the median distance to the nearest sample that gets another label. ``ratio``: shift over margin of a
+    typical class, the median over the samples of ``after``: 1 or more means that it moves across the boundary.
+    ``drift``: mean over the samples of the squared shift over the squared margin of their class. Unlike ``ratio`` it
+    may be negative where noise outweighs the shift, so that noise averages out over the classes. ``jumped``: share of
+    samples that are further from the whole domain before than noise plus margin explain, and have come further by a
+    margin than noise and twice the move of their class: what came from nowhere, not what moved along. ``crossing``:
+    share of the plan's mass that couples samples with different labels. ``crossing_noise``: the same between two halves
+    of the domain before. ``proportion_change``: total variation between the class shares of the two domains: by the
+    classifier's labels, or by the groups that grow around the moved class means, whichever is less. Labels alone take a
+    class that moved for another. ``worst_ratio``: largest shift over margin of a class, by labels, or along the plan
+    where most of a class arrives under another label: the condition R * Delta < 1 of Kumar et al. is about this one.
+    ``worst_class``: the class that it belongs to. ``crossing_chance``: what ``crossing_noise`` would be if halves were
+    coupled at random.
     """
 
     before: str
@@ -102,12 +84,7 @@ class StepCheck:
 class Halves:
     """A domain in two halves, and the plan between them: sampling noise alone, whatever the labels are.
 
-    Attributes
-    ----------
-    features : float array
-    weights : float array or None
-    rows : (int array, int array)
-        At most 400 of each half.
+    ``rows``: at most 400 of each half.
     """
 
     features: NDArray[np.float64]
@@ -152,8 +129,6 @@ def measure_step(
     turned further) is never compared with itself. ``halves`` are those of both domains, where they are shared with
     other steps.
 
-    Examples
-    --------
     >>> x = np.random.default_rng(0).normal(size=(200, 2)) + np.repeat([[0.0, 0.0], [9.0, 0.0]], 100, axis=0)
     >>> codes = np.repeat([0, 1], 100)
     >>> step = measure_step(LabelledPoints(x, codes), LabelledPoints(x + [0.0, 2.0], codes), 2)

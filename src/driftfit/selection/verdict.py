@@ -48,24 +48,11 @@ class Advice(Enum):
 class Verdict:
     """Answer of `driftfit.selection.check`.
 
-    Attributes
-    ----------
-    advice : Advice
-    reasons : tuple of str
-        In words, the deciding one first.
-    where : (str, str) or None
-        The two domains that the advice is about; None where it is about the whole path.
-    steps : tuple of StepCheck
-        Each step along the path.
-    from_source : tuple of StepCheck
-        Each domain against the source, seen by the source model.
-    laws : tuple of SameLaw
-        Tests of each domain against the source, corrected for their number: is it the source again, or the source's
-        classes in other proportions?
-    proportions : tuple of ProportionShift
-        Class proportions of each domain after the source.
-    detour : float
-        Length of the path over the direct distance; NaN where source and target do not differ.
+    ``reasons``: in words, the deciding one first. ``where``: the two domains that the advice is about; None where it is
+    about the whole path. ``steps``: each step along the path. ``from_source``: each domain against the source, seen by
+    the source model. ``laws``: tests of each domain against the source, corrected for their number: is it the source
+    again, or the source's classes in other proportions? ``proportions``: class proportions of each domain after the
+    source. ``detour``: length of the path over the direct distance; NaN where source and target do not differ.
     """
 
     advice: Advice

@@ -34,19 +34,9 @@ from driftfit.app.report.path import class_stack, distance_grid, domain_map, ste
 def build_page(results: Sequence[Mapping[str, Any]]) -> str:
     """One self-contained HTML page: the report of one result, the comparison of several.
 
-    Parameters
-    ----------
-    results : sequence of dict
-        Contents of ``result.json``. Parts that are missing are left out of the page. A key ``name``
-        names the run in a comparison.
+    ``results``: contents of ``result.json``. Parts that are missing are left out of the page. A key ``name`` names the
+    run in a comparison. Returns HTML without references to anything outside of it.
 
-    Returns
-    -------
-    str
-        HTML without references to anything outside of it.
-
-    Examples
-    --------
     >>> page = build_page([{"kept": "source", "kept_reason": "No gain was found"}])
     >>> "Keep the old model" in page and "No gain was found" in page
     True
