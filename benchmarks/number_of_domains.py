@@ -1,6 +1,6 @@
 """What choosing the number of generated domains costs, over data and seeds: the tables of docs/number_of_domains.md.
 
-    DRIFTFIT_DATA=... python tests/selection/regret.py design evaluation [--seeds 8] [--held-out] [--json FILE]
+    DRIFTFIT_DATA=... python benchmarks/number_of_domains.py design evaluation [--seeds 8] [--held-out] [--json FILE]
 
 The rule was chosen on the design cases (seeds from 0) and its constants were fixed before the evaluation cases (seeds
 from 100) were looked at. True labels of the target serve to measure the regret and nothing else.
@@ -263,8 +263,7 @@ def main() -> None:
     print(*rules, f"the rule against always 4: {against}", sep="\n")
     if asked.target is not None:
         seeds = [PARTS[part][0] + seed for part in asked.parts for seed in range(asked.seeds)]
-        # What writes a record lies with the benchmarks, which are no package.
-        write_record = run_path(str(Path(__file__).parents[2] / "benchmarks" / "records.py"))["write_record"]
+        write_record = run_path(str(Path(__file__).with_name("records.py")))["write_record"]
         write_record(asked.target, rows, seeds, rules=rules, against_always_4=against, held_out=asked.held_out)
 
 
