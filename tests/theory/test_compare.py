@@ -57,15 +57,6 @@ def test_nothing_to_compare_when_steps_are_too_large():
     assert table.crossing() == 1
 
 
-def test_plot_marks_the_optima():
-    table = compare_bounds(0.02, FixedLength(0.5), 1_000)
-    axes = table.plot()
-    labels = [line.get_label() for line in axes.get_lines()]
-    assert {"exponential", "multiplicative", "naive", "derived", "linear (order)", "simplified (order)"} <= set(labels)
-    assert axes.get_yscale() == "log"
-    assert table.plot(axes) is axes
-
-
 def test_standings_and_the_smallest_bound_are_shown():
     models = ComparedModels(linear=LinearModels(0.9))
     table = compare_bounds(0.02, FixedLength(1.0), 10**6, models, largest_n_steps=12)
@@ -88,11 +79,6 @@ def test_standings_and_the_smallest_bound_are_shown():
     text = str(table).splitlines()
     assert text[1].endswith("multiplicative")
     assert "linear: order, not a guarantee" in str(table)
-
-
-def test_plot_leaves_out_what_is_infinite():
-    axes = compare_bounds(0.02, FixedShift(2.0), 1_000, largest_n_steps=3).plot()
-    assert "exponential" not in [line.get_label() for line in axes.get_lines()]
 
 
 @pytest.mark.parametrize("path", [FixedLength(0.0), FixedShift(-1.0)])

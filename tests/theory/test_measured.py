@@ -115,11 +115,3 @@ def test_lost_mass_moves_the_ends():
         theory.path_certificate(1.0, 1.0, lost_mass=0.04)
     with pytest.raises(InputError, match="exceeds the plan's cost"):
         theory.path_certificate(1.0, 1.5)
-
-
-def test_a_bound_is_drawn_with_its_terms():
-    axes = theory.measured_stability(0.02, 0.05, 200).plot(truth=0.03)
-    labels = [text.get_text() for text in axes.figure.axes[0].get_legend().get_texts()]
-    assert any(label.startswith("disagreement 0.050") for label in labels)
-    assert any(label.startswith("true error 0.030") for label in labels)
-    assert "guarantee with probability at least 0.95" in axes.get_title()

@@ -7,10 +7,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from math import isfinite, log, sqrt
 from types import MappingProxyType
-from typing import Any
 
 from driftfit.errors import InputError
-from driftfit.extras import need
 from driftfit.theory.checks import check_non_negative, check_positive
 
 
@@ -121,21 +119,6 @@ class Bound:
         """Whether the bound says nothing about a loss that never exceeds ``largest_loss``."""
         return not (isfinite(self.total) and self.total < largest_loss)
 
-    def plot(self, axes: Any = None, *, truth: float | None = None) -> Any:
-        """Draw the terms as one stacked bar against an error of 1, the true error as a mark; returns the axes."""
-        axes = new_axes((7.0, 2.2)) if axes is None else axes
-        left = 0.0
-        for name, value in self.terms.items():
-            axes.barh(0, value, left=left, height=0.5, label=f"{name} {value:.3f}")
-            left += value
-        axes.axvline(1.0, color="0.4", linewidth=1.0, linestyle=":")
-        if truth is not None:
-            axes.plot(truth, 0, "kD", markersize=6, label=f"true error {truth:.3f}")
-        axes.set(xlim=(0.0, max(1.05, 1.05 * left)), yticks=[], xlabel="target error")
-        axes.set_title(f"{self.statement}: {self.total:.3f}, {self.standing.brief}", fontsize=9)
-        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.35), ncols=3, frameon=False, fontsize=8)
-        return axes
-
     def __str__(self) -> str:
         width = max(len("total"), *(len(name) for name in self.terms)) + 2
         rows = [f"  {name:<{width}}{value:>8.4g}" for name, value in {**self.terms, "total": self.total}.items()]
@@ -144,14 +127,6 @@ class Bound:
         if self.standing.kind is Kind.GUARANTEE:
             rows += [f"  if {assumption}" for assumption in self.standing.assumptions]
         return "\n".join([f"{self.statement} ({self.standing})", *rows])
-
-
-def new_axes(size: tuple[float, float]) -> Any:
-    """The axes of a new matplotlib figure, so many inches wide and high."""
-    need("matplotlib", "paper", "drawing bounds")
-    from matplotlib.figure import Figure
-
-    return Figure(figsize=size, layout="constrained").subplots()
 
 
 # What guarantees rest on, in words.

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from math import ceil, floor, sqrt
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from driftfit.theory.bound import ONES, UNIT_BALL, Assumptions, Bound, Kind, LinearModels, Standing, new_axes, order
+from driftfit.theory.bound import ONES, UNIT_BALL, Assumptions, Bound, Kind, LinearModels, Standing, order
 from driftfit.theory.checks import check_count, check_non_negative, check_positive
 from driftfit.theory.generalisation import ORDERS, NetworkConstants, network_bound
 from driftfit.theory.self_training import kumar_exponential, kumar_path, naive_bound
@@ -220,23 +219,6 @@ class BoundComparison:
         below = self.curves["linear"] < self.curves["exponential"]
         stays = np.logical_and.accumulate(below[::-1])[::-1]
         return int(self.n_steps[int(np.argmax(stays))]) if stays.any() else None
-
-    def plot(self, axes: Any = None) -> Any:
-        """Draw the curves with their optima, on a logarithmic scale; returns the matplotlib axes."""
-        axes = new_axes((6.0, 4.0)) if axes is None else axes
-        for name, values in self.curves.items():
-            finite = np.isfinite(values)
-            if not finite.any():
-                continue
-            sure = self.standings[name].kind is Kind.GUARANTEE
-            label = name if sure else f"{name} ({self.standings[name].kind.value})"
-            (line,) = axes.plot(self.n_steps[finite], values[finite], "-" if sure else "--", label=label)
-            best = self.optimum(name)
-            axes.plot(best, values[self.n_steps == best], "o", color=line.get_color())
-        axes.axhline(1.0, color="0.6", linewidth=0.8, linestyle=":")
-        axes.set(xlabel="number of steps T", ylabel="bound on the target error", yscale="log")
-        axes.legend(frameon=False)
-        return axes
 
 
 @dataclass(frozen=True)
