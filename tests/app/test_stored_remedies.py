@@ -13,7 +13,7 @@ from driftfit.app.predictor import Predictor
 from driftfit.errors import AdaptationWarning, InputError
 from driftfit.files import write_json
 from driftfit.methods import CovarianceAlignment, FromHistory, OwnRank, OwnScale, ProportionCorrection, RecentScale
-from driftfit.methods.mixture import Mixture
+from driftfit.methods.history import Mixture
 
 REMEDIES = [
     OwnScale(),

@@ -3,7 +3,7 @@
 import io
 import sys
 
-from driftfit.cli.bars import counted, stages
+from driftfit.cli.text import counted, stages
 
 
 class Terminal(io.StringIO):

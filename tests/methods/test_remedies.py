@@ -26,7 +26,7 @@ from driftfit.methods import (
     ProportionCorrection,
     SourceOnly,
 )
-from driftfit.methods.feature_maps import AffineMap, RankMap, measured_columns, scale_map
+from driftfit.methods.alignment import AffineMap, RankMap, measured_columns, scale_map
 from driftfit.methods.held_out import HeldOut, held_out
 from driftfit.models import as_learner
 

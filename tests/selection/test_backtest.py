@@ -17,7 +17,7 @@ from driftfit.methods import (
     OwnScale,
     ProportionCorrection,
 )
-from driftfit.methods.mixture import Mixture
+from driftfit.methods.history import Mixture
 from driftfit.models import as_learner
 from driftfit.parallel import Processes, Ray
 from driftfit.selection import ALL_LABELS, ByHistory, Metric, backtest, default_metric, history_ways

@@ -15,7 +15,7 @@ from driftfit.datasets.toy import moving_gaussians, rotated_digits
 from driftfit.domains import Domain, DomainSequence
 from driftfit.errors import InputError
 from driftfit.selection import Advice, LabelledPoints, ProportionShift, SameLaw, StepCheck, check, measure_step
-from driftfit.selection.proportions import black_box_proportions, expectation_maximisation
+from driftfit.selection.same_law import black_box_proportions, expectation_maximisation
 from driftfit.selection.verdict import advise
 
 CALM = StepCheck("a", "b", 0.5, (0.4, 0.6), (1.0, 1.0), 0.5, 0.25, 0.0, 0.1, 0.1, 0.01)

@@ -10,7 +10,7 @@ from driftfit import Domain, DomainSequence
 from driftfit.errors import InputError
 from driftfit.models import ScikitLearner
 from driftfit.selection import NeighbourInformation, Runs
-from driftfit.selection.class_distances import ClassMoments, share_better_as_named
+from driftfit.selection.guards import ClassMoments, share_better_as_named
 from driftfit.selection.neighbours import named_information, nearest_neighbours, shared_information, standardised
 
 

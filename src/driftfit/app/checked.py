@@ -21,17 +21,16 @@ from driftfit.app.read import Table, table_of
 from driftfit.app.settings import Settings
 from driftfit.errors import InputError
 from driftfit.methods import Assumption
-from driftfit.methods.rescaled_classifier import DecidingClassifier
+from driftfit.methods.held_out import DecidingClassifier
 from driftfit.methods.source_weights import importance_weights
 from driftfit.models import Learner, as_learner
 from driftfit.models.scikit import ScikitLearner
 from driftfit.seeds import derive_seed
 from driftfit.selection import Advice, Decision, Ladder, OwnAnswers, PathView, Verdict, assess, climb
-from driftfit.selection.accuracy_if import Draw, accuracy_if
+from driftfit.selection.accuracy import Draw, accuracy_if, known_overlap
 from driftfit.selection.diagnosis import Diagnosis, diagnose_drift
 from driftfit.selection.exchange import Moved, moved, row_units
 from driftfit.selection.gains import accuracy_before, not_represented
-from driftfit.selection.overlap import known_overlap
 
 # Stands in where nobody asked whether the windows can be followed.
 _UNSEEN = Decision(

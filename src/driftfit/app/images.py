@@ -1,4 +1,4 @@
-"""A folder of images with a CSV of labels and order, as a table of grey values."""
+"""Files that hold no columns: a folder of images, and embeddings in .npz."""
 
 from __future__ import annotations
 
@@ -114,3 +114,19 @@ def _read(path: Path) -> NDArray[Any]:
     except Exception as error:
         # Decoders of damaged files raise whatever comes to them: SyntaxError, struct.error, IndexError, ...
         raise InputError(f"{str(path)!r} is not an image ({first_line(error)})") from None
+
+
+def open_npz(path: Path) -> FrameTable:
+    """The arrays of an ``.npz`` file, all with one entry for each row; of two axes they are columns of vectors."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {str(name): file[name] for name in file.files}
+    except Exception as error:
+        # A damaged archive raises whatever comes to it; arrays of objects would have to be unpickled.
+        raise InputError(f"{str(path)!r} is no .npz file of plain arrays ({first_line(error)})") from None
+    lengths = {len(values) if values.ndim else 0 for values in arrays.values()}
+    if len(lengths) != 1 or any(values.ndim > 2 for values in arrays.values()):
+        shapes = ", ".join(f"{name} {values.shape}" for name, values in arrays.items())
+        raise InputError(f"the arrays of {path.name} must have one entry or one vector for each row, got {shapes}")
+    frame = pd.DataFrame({name: list(values) if values.ndim == 2 else values for name, values in arrays.items()})
+    return FrameTable(frame, (FileInfo(path.name, hash_file(path), len(frame)),))

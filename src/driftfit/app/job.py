@@ -32,7 +32,7 @@ from driftfit.methods import (
     Workspace,
     given_path,
 )
-from driftfit.methods.rescaled_classifier import DecidingClassifier, RescaledClassifier
+from driftfit.methods.held_out import DecidingClassifier, RescaledClassifier
 from driftfit.models import Learner
 from driftfit.models.scikit import ScikitLearner
 from driftfit.parallel import Engine
@@ -53,9 +53,9 @@ from driftfit.selection import (
     history_ways,
     table_methods,
 )
+from driftfit.selection.accuracy import rows_to_label
 from driftfit.selection.answers import temperature, worth_of
 from driftfit.selection.chosen import SOURCE
-from driftfit.selection.overlap import rows_to_label
 
 
 @dataclass(frozen=True, eq=False)

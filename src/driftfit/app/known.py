@@ -15,7 +15,7 @@ from driftfit.app.windows import ByCalendar, Window, comparable, window_names
 from driftfit.errors import InputError
 
 # So many rows of the newest labelled window without a label are today's; fewer are gaps.
-_FEWEST = 10
+_FEWEST_LABELLED = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +55,7 @@ def known_rows(table: Table, settings: Settings, windows: list[Window]) -> Known
     labels = Labels(labels.rows[order], labels.values[order], labels.boolean)
     last = int(place[labels.rows].max())
     unlabelled = (place == last) & ~usable
-    partly = bool(unlabelled.sum() >= _FEWEST)
+    partly = bool(unlabelled.sum() >= _FEWEST_LABELLED)
     rest = windows[last + 1 :]
     # A window is named by its first and its last value, or by a single one.
     ends = windows[labelled[0]].name.split("..")[0], _last_value(table, settings, labels, windows[last])

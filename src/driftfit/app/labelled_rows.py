@@ -41,7 +41,7 @@ from driftfit.selection.backtest import FEWEST_WINDOWS, ForecastStore, judged_wi
 from driftfit.selection.chosen import SOURCE
 from driftfit.selection.mixture import method_of
 from driftfit.selection.runs import OnCandidate
-from driftfit.selection.weighted import effective_size
+from driftfit.selection.view import effective_size
 
 # Part of the budget that goes to rows on which all candidates agree: they say nothing about which is best, but without
 # them no accuracy is known.

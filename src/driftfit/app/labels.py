@@ -13,8 +13,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from driftfit.app.windows import TRUTH, exact_number
-from driftfit.domains.labels import plain_labels
 from driftfit.domains.order import value_name
+from driftfit.domains.samples import plain_labels
 from driftfit.domains.words import nearly_alike
 from driftfit.errors import InputError
 

@@ -147,7 +147,7 @@ def open_table(paths: Sequence[Path], texts: Collection[str] = ()) -> Table:
 
         return open_parquet(tuple(paths))
     if kinds == {"npz"}:
-        from driftfit.app.npz_files import open_npz
+        from driftfit.app.images import open_npz
 
         if len(paths) > 1:
             raise InputError("several .npz files cannot be read as one table; join their arrays first")

@@ -19,14 +19,14 @@ from driftfit.errors import InputError, one_line
 # What the classifiers and transformers offered here are made of, beyond what skops trusts by itself.
 _TRUSTED = frozenset(
     {
-        "driftfit.methods.feature_maps.AffineMap",
-        "driftfit.methods.feature_maps.RankMap",
+        "driftfit.methods.alignment.AffineMap",
+        "driftfit.methods.alignment.RankMap",
         "driftfit.methods.history.WindowAge",
-        "driftfit.methods.mixture.MixedClassifier",
+        "driftfit.methods.history.MixedClassifier",
         "driftfit.methods.recent_scale.RecentMap",
         "driftfit.methods.recent_scale.RowsBefore",
-        "driftfit.methods.rescaled_classifier.DecidingClassifier",
-        "driftfit.methods.rescaled_classifier.RescaledClassifier",
+        "driftfit.methods.held_out.DecidingClassifier",
+        "driftfit.methods.held_out.RescaledClassifier",
         "driftfit.app.models.MLPEncoder",
         "numpy.dtype",
         "sklearn._loss.link.Interval",

@@ -12,8 +12,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from driftfit.domains import ByEdges, ByQuantile, ByValue
-from driftfit.domains.labels import object_array
 from driftfit.domains.order import Ranked, rank, value_name
+from driftfit.domains.samples import object_array
 from driftfit.domains.windows import Windows
 from driftfit.domains.words import alphabetical, iso_date, unclear_numbers
 from driftfit.errors import InputError

@@ -8,10 +8,9 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from driftfit.cli.bars import stages
 from driftfit.cli.parsing import Fail, declare_engine, engine_of, need_tables, output_path
 from driftfit.cli.table_options import UNTRUSTED, declare_table, settings_of
-from driftfit.cli.text import accuracy_line, answer_text, check_text, declare_verbose, printable, show_warnings
+from driftfit.cli.text import accuracy_line, answer_text, check_text, declare_verbose, printable, show_warnings, stages
 from driftfit.errors import InputError
 
 HELP = """Adapt a classifier to the newest rows of a table, which need no labels.

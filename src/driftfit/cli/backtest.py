@@ -7,10 +7,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from driftfit.cli.bars import stages
 from driftfit.cli.parsing import Fail, declare_engine, engine_of, need_tables
 from driftfit.cli.table_options import declare_table, settings_of
-from driftfit.cli.text import printable, show_warnings, text_table
+from driftfit.cli.text import printable, show_warnings, stages, text_table
 
 if TYPE_CHECKING:
     from driftfit.selection import Backtest

@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 
-from driftfit.cli.bars import stages
 from driftfit.cli.parsing import Fail, need_tables
 from driftfit.cli.table_options import UNTRUSTED, declare_table, settings_of
-from driftfit.cli.text import accuracy_line, answer_text, check_text, declare_verbose, show_warnings
+from driftfit.cli.text import accuracy_line, answer_text, check_text, declare_verbose, show_warnings, stages
 
 HELP = """Say whether to adapt, to generate domains, to get labels, or to leave the model alone.
 

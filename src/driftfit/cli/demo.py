@@ -9,9 +9,8 @@ import statistics
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from driftfit.cli.bars import counted
 from driftfit.cli.parsing import Fail, at_least, need_tables, output_path
-from driftfit.cli.text import printable, text_table
+from driftfit.cli.text import counted, printable, text_table
 from driftfit.errors import InputError
 
 if TYPE_CHECKING:

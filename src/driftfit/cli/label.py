@@ -6,10 +6,9 @@ import argparse
 from pathlib import Path
 
 from driftfit.cli.adapt import as_called
-from driftfit.cli.bars import stages
 from driftfit.cli.parsing import Fail, at_least, need_tables, output_path
 from driftfit.cli.table_options import settings_of
-from driftfit.cli.text import printable
+from driftfit.cli.text import printable, stages
 
 HELP = """Write the rows of a run's last window that are most worth labelling, as CSV.
 

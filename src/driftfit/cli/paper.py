@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import shlex
 
-from driftfit.cli.bars import counted
 from driftfit.cli.parsing import Fail, at_least, counts, declare_engine, engine_of
+from driftfit.cli.text import counted
 
 HELP = """Run a table of the paper and print it beside the published figures.
 

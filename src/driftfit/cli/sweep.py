@@ -6,9 +6,8 @@ import argparse
 import shlex
 from pathlib import Path
 
-from driftfit.cli.bars import counted
 from driftfit.cli.parsing import Fail, declare_engine, engine_of, need_tables, output_path
-from driftfit.cli.text import printable
+from driftfit.cli.text import counted, printable
 
 HELP = """Run methods and settings on several data sets and seeds, and compare them.
 

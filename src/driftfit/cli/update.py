@@ -8,10 +8,9 @@ import shlex
 from pathlib import Path
 
 from driftfit.cli.adapt import as_called
-from driftfit.cli.bars import stages
 from driftfit.cli.parsing import Fail, declare_engine, engine_of, need_tables
 from driftfit.cli.table_options import settings_of
-from driftfit.cli.text import answer_text, printable, show_warnings
+from driftfit.cli.text import answer_text, printable, show_warnings, stages
 
 HELP = """Add new rows to a run, and labels that arrived for old ones, and decide anew.
 

@@ -10,8 +10,18 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from driftfit.checks import check_finite, check_points, check_real, check_weights, without_mask
-from driftfit.domains.labels import as_labels, check_classes, group_codes, is_missing, plain_labels
-from driftfit.domains.samples import Interpolated, is_frame, is_tensor, some_rows, take_rows
+from driftfit.domains.samples import (
+    Interpolated,
+    as_labels,
+    check_classes,
+    group_codes,
+    is_frame,
+    is_missing,
+    is_tensor,
+    plain_labels,
+    some_rows,
+    take_rows,
+)
 from driftfit.errors import InputError
 
 

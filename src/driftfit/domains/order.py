@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftfit.checks import without_mask
-from driftfit.domains.labels import is_missing, object_array
+from driftfit.domains.samples import is_missing, object_array
 from driftfit.domains.words import misplaced
 from driftfit.errors import InputError
 

@@ -11,9 +11,17 @@ from numpy.typing import NDArray
 
 from driftfit.checks import check_weights
 from driftfit.domains.domain import Domain, LabelledDomain
-from driftfit.domains.labels import as_labels, group_codes, is_missing, plain_labels, without_marks
 from driftfit.domains.order import order_values, rank, value_name
-from driftfit.domains.samples import stack_rows, take_rows, with_rows
+from driftfit.domains.samples import (
+    as_labels,
+    group_codes,
+    is_missing,
+    plain_labels,
+    stack_rows,
+    take_rows,
+    with_rows,
+    without_marks,
+)
 from driftfit.errors import InputError
 
 

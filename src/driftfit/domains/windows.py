@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftfit.domains.domain import Domain
-from driftfit.domains.labels import is_missing, object_array, without_marks
 from driftfit.domains.order import category_ranks, rank, value_name
+from driftfit.domains.samples import is_missing, object_array, without_marks
 from driftfit.domains.sequence import DomainSequence, sorted_domains
 from driftfit.errors import InputError
 from driftfit.extras import need

@@ -18,7 +18,7 @@ from driftfit.estimators.adapted import AdaptedClassifier
 from driftfit.lab.cells import Cell
 from driftfit.lab.configurations import FRONTIER, Settings, estimator_of, is_network, method_of, settings
 from driftfit.lab.frontier import FrontierRun
-from driftfit.lab.measures import Measured, accuracy, plan_measures
+from driftfit.lab.statistics import Measured, accuracy, plan_measures
 from driftfit.methods import Adaptation, Method, OnStep, Workspace
 from driftfit.methods.pretrained_encoder import PretrainedEncoder
 from driftfit.models import Learner

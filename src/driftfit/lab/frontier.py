@@ -14,7 +14,7 @@ import numpy as np
 from driftfit.domains import DomainSequence
 from driftfit.lab.cells import Cell
 from driftfit.lab.configurations import Settings, method_of
-from driftfit.lab.measures import plan_measures
+from driftfit.lab.statistics import plan_measures
 from driftfit.methods import Adaptation, CarriedLabels, Method, OnStep, Relabelling, Taught, Transport, Workspace
 from driftfit.models import Learner
 from driftfit.selection import Candidate, Choice, Chosen, Committee

@@ -13,11 +13,10 @@ from scipy.optimize import nnls
 from driftfit.domains import DomainSequence
 from driftfit.errors import InputError
 from driftfit.methods.alignment import OwnScale
-from driftfit.methods.held_out import HeldOut, held_out
+from driftfit.methods.held_out import HeldOut, RescaledClassifier, held_out
 from driftfit.methods.method import Adaptation, Assumption, Method
 from driftfit.methods.plans import Workspace
 from driftfit.methods.registry import offer
-from driftfit.methods.rescaled_classifier import RescaledClassifier
 from driftfit.models import Learner
 from driftfit.models.scikit import ScikitLearner
 from driftfit.seeds import derive_seed

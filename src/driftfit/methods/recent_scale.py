@@ -18,8 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from driftfit.domains import DomainSequence
 from driftfit.errors import InputError
-from driftfit.methods.alignment import behind, dense_matrix
-from driftfit.methods.feature_maps import measured_columns
+from driftfit.methods.alignment import behind, dense_matrix, measured_columns
 from driftfit.methods.method import Adaptation, Assumption, Method
 from driftfit.methods.plans import Workspace
 from driftfit.methods.registry import offer

@@ -25,9 +25,9 @@ from driftfit.models import Learner, as_learner
 from driftfit.parallel import Batch, Engine, Serial
 from driftfit.progress import tell
 from driftfit.selection.candidates import ALL_LABELS, history_ways
+from driftfit.selection.evidence import Gain
 from driftfit.selection.metric import Metric, default_metric
 from driftfit.selection.mixture import IN_ORDER, MIXTURE, with_mixtures
-from driftfit.selection.outcome import Gain
 
 # Whatever takes another's place must gain so many errors more. Fixed on half of the tables of `benchmarks/history.py`.
 CAUTION = 0.5

@@ -24,15 +24,14 @@ from driftfit.methods import (
 from driftfit.methods.held_out import held_out
 from driftfit.models import Learner
 from driftfit.parallel import Engine
-from driftfit.selection.accuracy_if import Draw
+from driftfit.selection.accuracy import Draw
 from driftfit.selection.candidates import MIXUP, answer_to, standard_candidates, table_methods
-from driftfit.selection.chosen import GUARDS, SCORE, SOURCE, Chosen
-from driftfit.selection.committee import Committee
+from driftfit.selection.chosen import GUARDS, SCORE, SOURCE, Chosen, Committee
+from driftfit.selection.evidence import Choice
 from driftfit.selection.exchange import row_units
 from driftfit.selection.gains import Found, in_points, known_gain, unmoved
 from driftfit.selection.guards import ClassesMove, ClassShares
 from driftfit.selection.ladder import Alternative, Ladder, LadderChoice, Rung, labels_to_settle
-from driftfit.selection.outcome import Choice
 from driftfit.selection.refutation import climb
 from driftfit.selection.runs import Candidate, OnCandidate
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from driftfit.domains import DomainSequence
 from driftfit.errors import InputError
 from driftfit.methods import Adaptation, Method, OnStep, Workspace
-from driftfit.methods.rescaled_classifier import DecidingClassifier
+from driftfit.methods.held_out import DecidingClassifier
 from driftfit.models import Learner
 from driftfit.models.scikit import ScikitLearner
 from driftfit.parallel import Engine

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Literal
 
-from driftfit.selection.accuracy import AccuracyEstimate
-from driftfit.selection.overlap import rows_to_label
+from driftfit.selection.accuracy import AccuracyEstimate, rows_to_label
 from driftfit.selection.verdict import Advice, Verdict
 
 Kept = Literal["source", "adapted"]

@@ -1,4 +1,4 @@
-"""What favours a candidate, and what rules it out: two small protocols, and intervals over target rows."""
+"""What favours a candidate and what rules it out, as two small protocols, and the choice that comes of it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from driftfit.checks import check_weights
 from driftfit.seeds import derive_seed
-from driftfit.selection.outcome import Gain
 from driftfit.selection.runs import Runs
 from driftfit.selection.scoring import row_weights, score_candidates
 
@@ -122,3 +121,42 @@ def paired_gains(judgement: Judgement, reference: Hashable, n_resamples: int = _
     low, high = np.quantile(means, _INTERVAL, axis=0)
     value = weights @ against
     return {name: Gain(float(value[i]), float(low[i]), float(high[i])) for i, name in enumerate(names)}
+
+
+@dataclass(frozen=True)
+class Gain:
+    """Score of a candidate less that of the reference, with a 95 % interval over target rows."""
+
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """A candidate that was chosen without labels, and why.
+
+    ``n_generated``: domains that it generates between two neighbours. ``how``: ``selection`` where candidates were
+    compared, ``rule`` where that would have cost too much. ``sentence``: the choice in words. ``scores``: score of each
+    candidate that ran, by name; also of those struck out. ``validation_rows``: target rows that the scores were taken
+    on, as numbers in the sample that was judged. ``validation_labels``: their pseudo-labels, where the evidence needs
+    some. ``best``: name of the candidate; None where nothing was compared. ``runner_up``: the next one that was not
+    struck out. ``reference``: the candidate that the others are compared with, such as the source model. ``gains``:
+    `Gain` of each candidate over the reference. ``struck``: why a candidate cannot be chosen whatever its score.
+    ``failed``: what a candidate that could not run said. ``members``: weights of the candidates that answer together,
+    where the score could not tell them apart.
+    """
+
+    n_generated: int
+    how: str
+    sentence: str
+    scores: dict[Any, float] = field(default_factory=dict)
+    validation_rows: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    validation_labels: NDArray[Any] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    best: Any = None
+    runner_up: Any = None
+    reference: Any = None
+    gains: Mapping[Any, Gain] = field(default_factory=dict)
+    struck: Mapping[Any, str] = field(default_factory=dict)
+    failed: Mapping[Any, str] = field(default_factory=dict)
+    members: Mapping[Any, float] = field(default_factory=dict)

@@ -18,7 +18,7 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from driftfit.domains import Domain, DomainSequence, some_rows
-from driftfit.methods.feature_maps import measured_columns
+from driftfit.methods.alignment import measured_columns
 from driftfit.seeds import derive_seed
 from driftfit.selection.dependence import Units, numbers_of, row_units
 

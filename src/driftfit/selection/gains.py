@@ -17,14 +17,20 @@ from driftfit.methods.class_proportions import GivenProportions
 from driftfit.methods.held_out import HeldOut, held_out
 from driftfit.methods.source_weights import importance_weights
 from driftfit.models import Learner
-from driftfit.selection.accuracy import NORMAL_95, AccuracyEstimate
-from driftfit.selection.accuracy_if import UNDECLARED, WIDEST, Draw, accuracy_if
+from driftfit.selection.accuracy import (
+    NORMAL_95,
+    UNDECLARED,
+    WIDEST,
+    AccuracyEstimate,
+    Draw,
+    accuracy_if,
+    overlap,
+    rows_to_label,
+)
 from driftfit.selection.diagnosis import fit_proportions, raw_overlap
-from driftfit.selection.evidence import Judgement
+from driftfit.selection.evidence import Gain, Judgement
 from driftfit.selection.exchange import row_units
 from driftfit.selection.ladder import Ladder
-from driftfit.selection.outcome import Gain
-from driftfit.selection.overlap import overlap, rows_to_label
 from driftfit.selection.runs import Runs
 
 __all__ = ["UNDECLARED", "Found", "accuracy_before", "known_gain", "unmoved"]

@@ -10,8 +10,8 @@ from typing import Any
 
 from driftfit.methods import Assumption
 from driftfit.selection.accuracy import AccuracyEstimate
+from driftfit.selection.evidence import Choice
 from driftfit.selection.exchange import Moved
-from driftfit.selection.outcome import Choice
 
 # Of the rows that a few labels are asked for, four fifths are rows on which the models differ (`rows_to_ask`).
 _DIFFERING = 0.8

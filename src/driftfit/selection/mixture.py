@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from driftfit.methods import Method
-from driftfit.methods.mixture import Mixture
+from driftfit.methods.history import Mixture
 
 if TYPE_CHECKING:
     from driftfit.selection.backtest import Backtest, Forecast

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from driftfit.selection.weighted import Weights, class_shares, quantile, total_variation
+from driftfit.selection.view import Weights, class_shares, quantile, total_variation
 from driftfit.transport import Plan, transport
 
 # Classes with fewer samples than this have no typical move.

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from driftfit.checks import check_weights
 from driftfit.domains import Domain, is_tensor, some_rows
 from driftfit.errors import InputError
-from driftfit.methods.feature_maps import measured_columns
+from driftfit.methods.alignment import measured_columns
 from driftfit.methods.pseudo_labels import class_shares, total_variation
 from driftfit.seeds import derive_seed
 from driftfit.selection.evidence import Judgement

@@ -15,8 +15,7 @@ from driftfit.errors import InputError
 from driftfit.methods import GOAT, Adaptation, Coupled, Method, OnStep, Workspace
 from driftfit.models import Learner
 from driftfit.selection.chosen import conclude
-from driftfit.selection.evidence import PlanAgreement
-from driftfit.selection.outcome import Choice
+from driftfit.selection.evidence import Choice, PlanAgreement
 from driftfit.selection.runs import Candidate, OnCandidate, Runs, run_candidates
 
 # The numbers that the paper's tables compare.

@@ -13,7 +13,7 @@ from scipy.spatial.distance import cdist
 
 from driftfit.seeds import derive_seed
 from driftfit.selection.moves import LabelledPoints, Moves
-from driftfit.selection.weighted import Weights, mean, quantile, total_variation
+from driftfit.selection.view import Weights, mean, quantile, total_variation
 from driftfit.transport import Plan, transport, wasserstein
 
 # Distances are measured on at most this many samples of each half domain.

@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from driftfit.domains import Domain, DomainSequence
 from driftfit.errors import InputError
 from driftfit.selection.moves import LabelledPoints
-from driftfit.selection.proportions import ProportionShift, proportion_shift
-from driftfit.selection.same_law import SameLaw, same_laws
+from driftfit.selection.same_law import ProportionShift, SameLaw, proportion_shift, same_laws
 from driftfit.selection.step_check import Halves, StepCheck, measure_step
 from driftfit.selection.view import PathView
 

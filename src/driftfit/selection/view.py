@@ -1,4 +1,4 @@
-"""`PathView`: a sequence of domains as everything in `driftfit.selection` sees it: no label but the source's."""
+"""`PathView`: a sequence of domains without any label but the source's, with means and shares by weight."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from driftfit.domains import DomainSequence, take_rows
 from driftfit.errors import InputError
 from driftfit.methods import GradualSelfTraining, StepRecord
+from driftfit.methods.pseudo_labels import Weights, class_shares, total_variation
 from driftfit.models import Learner, as_learner
 from driftfit.seeds import derive_seed
-from driftfit.selection.weighted import Weights
 
 _HELD_OUT = 1 / 3
 
@@ -181,3 +181,37 @@ def _split(codes: NDArray[np.int64], seed: int) -> tuple[NDArray[np.int64], NDAr
         raise InputError(f"the source has only {len(codes)} samples; give at least three of each class")
     fit_rows = np.setdiff1d(np.arange(len(codes)), held_rows)
     return fit_rows, held_rows
+
+
+__all__ = ["Weights", "class_shares", "effective_size", "mean", "quantile", "total_variation"]
+
+
+def mean(values: NDArray[Any], weights: Weights = None) -> float:
+    """The mean; of truth values, the share that is true.
+
+    >>> mean(np.array([True, False])), mean(np.array([1.0, 3.0]), np.array([0.75, 0.25]))
+    (0.5, 1.5)
+    """
+    return float(values.mean()) if weights is None else float(np.average(values, weights=weights))
+
+
+def effective_size(n: int, weights: Weights = None) -> float:
+    """How many samples of equal weight say as much (Kish): ``(sum w)^2 / sum w^2``.
+
+    >>> effective_size(4), effective_size(4, np.array([0.5, 0.5, 0.0, 0.0]))
+    (4.0, 2.0)
+    """
+    return float(n) if weights is None else float(weights.sum() ** 2 / np.square(weights).sum())
+
+
+def quantile(values: NDArray[np.float64], share: float, weights: Weights = None) -> float:
+    """The value that a share of the weight does not exceed.
+
+    >>> quantile(np.array([1.0, 2.0, 3.0]), 0.5), quantile(np.array([1.0, 2.0, 3.0]), 0.5, np.array([0.8, 0.1, 0.1]))
+    (2.0, 1.0)
+    """
+    if weights is None:
+        return float(np.quantile(values, share))
+    order = np.argsort(values)
+    reached = np.cumsum(weights[order]) / weights.sum()
+    return float(values[order[min(int(np.searchsorted(reached, share - 1e-12)), len(order) - 1)]])

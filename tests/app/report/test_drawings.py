@@ -13,7 +13,7 @@ from importlib.resources import files
 import pytest
 
 from driftfit.app.report.content import short, stops
-from driftfit.app.report.listings import gain_unit
+from driftfit.app.report.listings import gain_unit, past_windows
 from driftfit.app.report.moved import (
     confidence_histogram,
     drift_bars,
@@ -23,7 +23,6 @@ from driftfit.app.report.moved import (
     png,
     strips,
 )
-from driftfit.app.report.past import past_windows
 from driftfit.app.report.path import class_totals, distance_grid, domain_map, given_labels, step_bars
 from driftfit.app.report.svg import Frame, ticks
 

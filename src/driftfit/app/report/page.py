@@ -21,13 +21,13 @@ from driftfit.app.report.listings import (
     fields,
     file_rows,
     gain_unit,
+    past_windows,
     preparation,
     remedy_rows,
     simple_fields,
     step_rows,
 )
 from driftfit.app.report.moved import confidence_histogram, drift_bars, feature_bars, feature_shares, plan_lines, strips
-from driftfit.app.report.past import past_windows
 from driftfit.app.report.path import class_stack, distance_grid, domain_map, step_bars
 
 

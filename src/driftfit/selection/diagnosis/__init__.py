@@ -2,9 +2,8 @@
 
 from driftfit.selection.diagnosis.alignment_fit import aligned_windows, raw_overlap
 from driftfit.selection.diagnosis.drift_kind import diagnose_drift
-from driftfit.selection.diagnosis.findings import Diagnosis, Drift
+from driftfit.selection.diagnosis.findings import Diagnosis, Drift, FeatureShift, feature_shifts
 from driftfit.selection.diagnosis.proportion_fit import ProportionFit, fit_proportions
-from driftfit.selection.diagnosis.two_sample import FeatureShift, feature_shifts
 
 __all__ = [
     "Diagnosis",

@@ -7,10 +7,9 @@ from numpy.typing import NDArray
 
 from driftfit.domains import DomainSequence
 from driftfit.methods import Alignment
-from driftfit.methods.alignment import dense_matrix
-from driftfit.methods.feature_maps import measured_columns
+from driftfit.methods.alignment import dense_matrix, measured_columns
 from driftfit.seeds import derive_seed
-from driftfit.selection.overlap import Overlap, overlap
+from driftfit.selection.accuracy import Overlap, overlap
 
 
 def raw_overlap(sequence: DomainSequence, seed: int = 0) -> Overlap:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from driftfit.domains import DomainSequence, LabelledDomain
-from driftfit.methods.feature_maps import measured_columns
+from driftfit.methods.alignment import measured_columns
 from driftfit.seeds import derive_seed
 from driftfit.selection.dependence import Units, numbers_of
 from driftfit.selection.exchange import Sides

@@ -20,9 +20,8 @@ from driftfit.methods.class_proportions import (
 )
 from driftfit.methods.held_out import HeldOut, held_out
 from driftfit.models import Learner
-from driftfit.selection.accuracy import NORMAL_95, AccuracyEstimate
-from driftfit.selection.overlap import Overlap, overlap
-from driftfit.selection.weighted import effective_size
+from driftfit.selection.accuracy import NORMAL_95, AccuracyEstimate, Overlap, overlap
+from driftfit.selection.view import effective_size
 
 # A misfit that chance alone exceeds so seldom speaks against a change of proportions.
 _CHANCE = 0.01
