@@ -72,15 +72,6 @@ class ConfidenceCutoff:
 
     The labels of the first domain are carried along the plan; a sample stays if the
     largest share of one class in what arrives there is at least ``threshold``.
-
-    Parameters
-    ----------
-    threshold : float in [0, 1]
-
-    >>> plan = Plan(np.array([0, 1, 1]), np.array([0, 0, 1]), np.array([0.25, 0.25, 0.5]), (2, 2))
-    >>> thin = ConfidenceCutoff(0.9).apply(plan, np.array([[1.0, 0.0], [0.0, 1.0]]))
-    >>> thin.cols.tolist(), thin.lost_mass
-    ([1], 0.5)
     """
 
     threshold: float = 0.8

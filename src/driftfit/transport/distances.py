@@ -126,20 +126,10 @@ def _couples_within(
 class PathShifts:
     """Wasserstein shifts of a sequence of domains.
 
-    Attributes
-    ----------
-    p : float
-        Order of the distance.
-    steps : float array
-        Distance of each domain from the one before (the paper's Delta_t).
-    direct : float
-        Distance from the first to the last domain.
-    classes : array
-        Classes of the labels that were given; empty without labels.
-    class_steps : float array of shape (steps, classes)
-        The same for the samples of one class on both sides; NaN where one side has none.
-    class_direct : float array
-        Distance from the first to the last domain for each class.
+    ``p``: order of the distance. ``steps``: distance of each domain from the one before (the paper's Delta_t).
+    ``direct``: distance from the first to the last domain. ``classes``: classes of the labels that were given; empty
+    without labels. ``class_steps``: of shape (steps, classes); the same for the samples of one class on both sides; NaN
+    where one side has none. ``class_direct``: distance from the first to the last domain for each class.
     """
 
     p: float

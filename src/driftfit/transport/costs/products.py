@@ -257,8 +257,6 @@ def suspects(products: Products, u: Float, v: Float) -> tuple[Index, Index] | No
 
     ``None`` where rounding leaves too many. A row with ``u`` of minus infinity is not looked at.
 
-    Examples
-    --------
     >>> from driftfit.transport.costs.squared import SquaredDistances
     >>> table = SquaredDistances(np.array([[0.0], [3.0]]), np.array([[1.0], [5.0]]), 0.0, 0.0, False)
     >>> [side.tolist() for side in suspects(Products.of(table), np.zeros(2), np.array([2.0, 3.0]))]

@@ -120,15 +120,9 @@ class FusedGromovWasserstein:
     Both count in units of the mean squared distance inside the clouds, so that ``alpha`` means the
     same for any scale of the features. 0 is optimal transport, 1 is `GromovWasserstein`.
 
-    Parameters
-    ----------
-    alpha : float
-        Between 0 and 1.
-    starts, search_samples, seed, steps, bounded, device, progress
-        As for `GromovWasserstein`.
+    ``alpha``: between 0 and 1. ``starts``, ``search_samples``, ``seed``, ``steps``, ``bounded``, ``device`` and
+    ``progress``: as for `GromovWasserstein`.
 
-    Examples
-    --------
     >>> from driftfit.transport.solve import transport
     >>> plan = transport([[0.0], [1.0], [3.0]], [[3.0], [2.0], [0.0]], solver=FusedGromovWasserstein(alpha=0.1))
     >>> plan.cols.tolist()

@@ -292,15 +292,9 @@ def embed_distances(distances: ArrayLike, *, dimensions: int | None = None) -> F
     Euclidean and city-block distances, and their roots, are of this kind (Schoenberg), as squared Euclidean ones
     are; others are refused. One point has a coordinate for each other one, at most.
 
-    Parameters
-    ----------
-    distances : array of shape (n, n)
-        Symmetric, zero on the diagonal.
-    dimensions : int, optional
-        Pad with zeros to so many coordinates, so that clouds of different sizes can be coupled.
+    ``distances``: of shape (n, n); symmetric, zero on the diagonal. ``dimensions``: pad with zeros to so many
+    coordinates, so that clouds of different sizes can be coupled.
 
-    Examples
-    --------
     >>> points = embed_distances([[0.0, 1.0, 2.0], [1.0, 0.0, 1.0], [2.0, 1.0, 0.0]])
     >>> ((points[0] - points[2]) ** 2).sum().round(12).item()
     2.0

@@ -32,14 +32,8 @@ class Isometry:
     has a meaning; far above 1 it has none. It cannot tell which of several equal structures is meant: a ring of
     three equal classes looks the same after a third of a turn.
 
-    Attributes
-    ----------
-    ratio : float
-        Geometric mean over the splits.
-    lower, upper : float
-        Its 95 % interval, by Student's t over the logarithms of the splits' ratios.
-    ratios : float array
-        One for each split.
+    ``ratio``: geometric mean over the splits. ``lower`` and ``upper``: its 95 % interval, by Student's t over the
+    logarithms of the splits' ratios. ``ratios``: one for each split.
     """
 
     ratio: float
