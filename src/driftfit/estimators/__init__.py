@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from driftfit.estimators.adapted import AdaptedClassifier
-from driftfit.estimators.auto_classifier import AutoAdaptedClassifier
 from driftfit.estimators.path_classifiers import (
+    AutoAdaptedClassifier,
     CarriedLabelsClassifier,
     DirectSelfTrainingClassifier,
     GOATClassifier,
