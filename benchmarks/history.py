@@ -38,6 +38,7 @@ from driftfit.files import write_text
 from driftfit.methods import Adaptation, Method
 from driftfit.models import Learner
 from driftfit.selection import ALL_LABELS, Backtest, Metric, PredictionSets, backtest, history_ways
+from driftfit.selection.by_history import with_held_back
 from driftfit.selection.mixture import method_of
 
 N_ROWS = 1_500
@@ -82,12 +83,17 @@ def run(name: str, word: str, seed: int, late: int, n_windows: int) -> dict[str,
     prepared = prepare(table_of(hidden(case, late)), settings)
     learner, _ = new_learner(prepared, settings)
     history, today = prepared.history, prepared.training.target.samples
+    if history is None:
+        raise InputError("labels are in a single window: nothing can be measured")
     started = time.perf_counter()
     ways = {way: Kept(own) for way, own in history_ways(seed, in_order=prepared.in_order).items()}
     plain = ways[ALL_LABELS].adapt(learner, history).learner
     measured = backtest(history, learner, ways, metric=Metric(), late=late, seed=seed)
-    best = measured.best
-    answer = plain if best == ALL_LABELS else method_of(measured, best, ways).adapt(learner, history).learner
+    best, answer = measured.best, plain
+    if best != ALL_LABELS:
+        answer = method_of(measured, best, ways).adapt(learner, history).learner
+        measured = with_held_back(measured, best, answer, plain, history)
+        best, answer = measured.best, plain if measured.held_back else answer
     seconds = time.perf_counter() - started
     row: dict[str, Any] = {"table": name, "model": word, "seed": seed, "late": late, "windows": n_windows}
     row |= {"seconds": round(seconds, 2), "answer": shares_right(answer, today, case), "chosen": best}

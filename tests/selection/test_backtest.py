@@ -229,6 +229,22 @@ class TestMixtures:
         # Where it helped nowhere it is not taken.
         assert backtest(moving(n=8, labelled=5, step=0.0), late=2).best == ALL_LABELS
 
+    def test_what_was_measured_at_a_shorter_lag_does_not_speak_for_answers_that_never_differed_so(self):
+        """Rows of today lie between the borders of all labels and of the newest: nearly all would be answered anew."""
+        path = moving(step=0.35, n=8, labelled=5)
+        learner = as_learner(LogisticRegression(), path.labelled.classes)
+        assert ByHistory().adapt(learner, path).choice.best == MIXTURE
+        between = Domain(np.column_stack([np.linspace(-0.55, -0.25, 200), np.zeros(200)]))
+        held = ByHistory().adapt(learner, DomainSequence([*list(path)[:-1], between]))
+        assert (held.choice.best, held.choice.backtest.best) == ("source", ALL_LABELS)
+        assert "there about" in held.choice.sentence
+        rows = path.labelled
+        plain = learner.fit(rows.samples, rows.codes(learner.classes))
+        np.testing.assert_array_equal(held.learner.logits(between.samples), plain.logits(between.samples))
+        # With the real lag imitated, the windows speak for themselves.
+        in_time = DomainSequence([*list(moving(step=0.35, n=8, labelled=7))[:-1], between])
+        assert ByHistory().adapt(learner, in_time).choice.backtest.held_back == ""
+
     def test_labels_that_come_late_say_less(self, found):
         names = [ALL_LABELS, "last window"]
         weights = [mixture_weights(found.forecasts, names, ALL_LABELS, late)["last window"] for late in (0, 2, 100)]

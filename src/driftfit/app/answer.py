@@ -276,7 +276,8 @@ def _done(result: Result) -> str:
     if found is not None:
         declared = "" if ladder is None or not ladder.moved.rejected else _declared(ladder)
         more = f", and {declared}" if declared else ""
-        return _stays(checked, f"no other way did clearly better in {_windows(found)}{more}")
+        why = found.held_back and f"another way did better in {_windows(found)}, but {found.held_back}"
+        return _stays(checked, (why or f"no other way did clearly better in {_windows(found)}") + more)
     if ladder is None and checked.settings.in_use is not None:
         return _stays(checked, "there are too few past windows to compare it with other models")
     if ladder is None:

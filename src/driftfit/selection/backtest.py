@@ -102,6 +102,8 @@ class Backtest:
     plain : str or None
         The way that the others were compared with before `beside` put a model in the reference's place that cannot be
         learnt anew.
+    held_back : str
+        Why the reference stays though another way gained; empty where it did not, or was taken.
     """
 
     metric: Metric
@@ -112,6 +114,7 @@ class Backtest:
     forecasts: tuple[Forecast, ...]
     failed: Mapping[str, str] = field(default_factory=dict)
     plain: str | None = None
+    held_back: str = ""
     _found: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     @property
@@ -147,6 +150,8 @@ class Backtest:
         Where ways cannot be mixed it is the one whose gain exceeds its error by most, if any does.
         A model that cannot be learnt anew is left only for a way that was measured to gain clearly over it.
         """
+        if self.held_back:
+            return self.reference
         if self.plain is not None:
             way = replace(self, reference=self.plain, plain=None).best
             return way if self._n(way) >= FEWEST_WINDOWS and self._lower(way, self.reference) > 0.0 else self.reference
@@ -207,6 +212,8 @@ class Backtest:
             lag += f" (they come {self.asked_late} late; history is too short to measure at that)"
         counted = f"less {self.metric.words}" if self.metric.is_loss else self.metric.words
         best, other = self.best, self.reference if self.plain is None else f"the {self.reference}"
+        if self.held_back:
+            return f"{replace(self, held_back='').sentence}, but {self.held_back}; {other} stays"
         if best == self.reference:
             return f"in {over}{lag} no other way gained clearly over {other}, counted by {self.metric.words}"
         gain = self._gain(best)[0]
