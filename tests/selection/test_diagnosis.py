@@ -86,6 +86,16 @@ def test_other_class_shares_behind_other_units_are_seen(rng):
     assert np.mean(np.array(found) < 0.05) >= 0.9
 
 
+def test_names_of_classes_and_units_do_not_change_what_is_seen(rng):
+    (old, y), (new, _) = classes(rng, 0.5), classes(rng, 0.4)
+    y = y + (old[:, 2] > 1.5)
+
+    def chance(y, new):
+        return own_scale_chance(DomainSequence([Domain(old, y), Domain(new)]))
+
+    assert chance(2 - y, new) == chance(y, new) == chance(y, new * 1024.0)
+
+
 def test_a_few_values_beyond_all_others_are_a_move(rng):
     old, new = rng.normal(size=(2, 400, 3))
     new[rng.random(400) < 0.05, 0] = 1_000.0
