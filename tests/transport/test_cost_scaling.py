@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from driftfit.transport import Exact, Problem, solve
-from driftfit.transport.solvers import exact as exact_module
+from driftfit.transport.solvers import pricing as pricing_module
 from driftfit.transport.solvers import simplex as network_simplex
 from driftfit.transport.solvers.simplex import scaled_flow
 
@@ -135,7 +135,7 @@ def test_the_simplex_finds_the_same_optimum(kind: str, often: str, rng, monkeypa
     monkeypatch.setattr(network_simplex, "_PATIENCE", np.inf if often == "many pairs" else 0.0)
     monkeypatch.setattr(network_simplex, "_PIVOTS_AT_ONCE", 5)
     # So few pairs to begin with that pricing finds more.
-    monkeypatch.setattr(exact_module, "CANDIDATES", 1)
+    monkeypatch.setattr(pricing_module, "_CANDIDATES", 1)
     plan = solve(problem, Exact(device="cpu"))
     assert plan.cost == pytest.approx(reference.cost, rel=1e-12)
     assert plan.certificate.proves_optimal(), plan.certificate

@@ -111,8 +111,7 @@ def test_a_batch_of_all_kinds(rng):
             assert plan.certificate.proves_optimal()
             assert plans.bounds[k] <= plans.costs[k] * (1 + 1e-12)
         assert isinstance(plans.partners, list)
-    with pytest.raises(InputError, match="by itself"):
-        plans.potentials(0)
+        assert (plans.potentials(2)[0].shape, plans.potentials(2)[1].shape) == ((12,), (9,))
 
 
 def test_bad_batches(rng):

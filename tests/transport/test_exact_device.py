@@ -154,7 +154,8 @@ def test_without_numba_scipy_takes_over(monkeypatch: pytest.MonkeyPatch, n: int,
     reference = solve(problem, Exact()).cost
     if place == "device":
         problem = problem.to_device("cpu")
-    monkeypatch.setattr(exact_module, "SMALL_PAIRS", 1000)
+    for module in (exact_module, column_generation):
+        monkeypatch.setattr(module, "SMALL_PAIRS", 1000)
     monkeypatch.setattr(exact_module, "has_numba", lambda: False)
     monkeypatch.setattr(pricing, "has_numba", lambda: False)
     monkeypatch.setitem(sys.modules, "ot", None)
@@ -172,7 +173,8 @@ def test_the_linear_programme_meets_ties_and_far_samples(
     weights = np.random.default_rng(m).random(n) + 0.01 if weighted else None
     problem = Problem.of(problem_of(kind, n).x0, problem_of(kind, m).x1, weights)
     reference = solve(problem, Exact()).cost
-    monkeypatch.setattr(exact_module, "SMALL_PAIRS", 1000)
+    for module in (exact_module, column_generation):
+        monkeypatch.setattr(module, "SMALL_PAIRS", 1000)
     for module in (exact_module, pricing):
         monkeypatch.setattr(module, "has_numba", lambda: False)
     plan = solve(problem.to_device("cpu"), Exact())
@@ -193,7 +195,7 @@ def test_on_a_gpu() -> None:
 
 def test_a_search_that_does_not_end_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(column_generation, "_MOST_ROUNDS", 1)
-    monkeypatch.setattr(exact_module, "CANDIDATES", 1)
+    monkeypatch.setattr(column_generation, "_CANDIDATES", 1)
     with pytest.raises(SolverError, match="did not end in 1 rounds"):
         Exact().solve(problem_of("plain", 400).to_device("cpu"))
 

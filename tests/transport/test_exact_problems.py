@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from driftfit.transport import Exact, Precomputed, Problem, solve, transport
 from driftfit.transport.costs import squared as squared_distances
-from driftfit.transport.solvers import auction as auction_module
 from driftfit.transport.solvers import exact as exact_module
+from driftfit.transport.solvers import levels as levels_module
+from driftfit.transport.solvers import pricing as pricing_module
 from driftfit.transport.solvers.auction import assign
 from driftfit.transport.solvers.lists import BlockCosts, StoredCosts
 
@@ -80,7 +81,8 @@ def test_small_problems_match_pot(case) -> None:
 @pytest.fixture
 def no_small_problems(monkeypatch: pytest.MonkeyPatch) -> None:
     """Send even the smallest problem through the large problems' methods."""
-    monkeypatch.setattr(exact_module, "SMALL_PAIRS", 0)
+    for module in (exact_module, pricing_module):
+        monkeypatch.setattr(module, "SMALL_PAIRS", 0)
     monkeypatch.setattr(exact_module, "DENSE", 0)
 
 
@@ -111,7 +113,7 @@ def test_trees_find_the_exact_optimum(case) -> None:
     problem = Problem.of(*case)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(exact_module, "_NEAR_FROM", 1)
-        patch.setattr(auction_module, "_COARSE_FROM", 24)
+        patch.setattr(levels_module, "SMALL_PAIRS", 16)
         plan = solve(problem, Exact())
     assert_optimal(problem, plan)
 

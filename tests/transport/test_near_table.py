@@ -37,11 +37,15 @@ def test_nearest_is_what_a_look_at_all_finds(kind: str, wanted: int) -> None:
     x0, x1 = clouds()
     prices = prices_of(kind, x1)
     values = np.square(x0[:, None] - x1).sum(axis=2) + prices
-    found, costs, largest = SampleTree(x1).nearest(x0, prices, wanted)
-    best = np.sort(values, axis=1)[:, :wanted]
-    np.testing.assert_allclose(np.sort(costs + prices[found], axis=1), best, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(largest, best[:, -1], rtol=1e-12, atol=1e-12)
+    tree, best = SampleTree(x1), np.sort(values, axis=1)[:, :wanted]
+    found, least = tree.nearest(x0, prices, wanted)
+    np.testing.assert_allclose(least, best, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(np.take_along_axis(values, found, axis=1), best, rtol=1e-12, atol=1e-12)
     assert all(len(set(row)) == wanted for row in found.tolist())
+    # A search that ends at a bound finds what is below it, and nothing else.
+    most = best[:, wanted // 2] + 1e-9 * np.abs(best[:, wanted // 2])
+    _, below = tree.nearest(x0, prices, wanted, most)
+    np.testing.assert_allclose(below, np.where(least < most[:, None], least, np.inf), rtol=1e-12, atol=1e-12)
 
 
 def test_prices_may_rise_between_searches() -> None:
@@ -67,7 +71,7 @@ def test_transforms_and_pairs_are_those_of_all_pairs() -> None:
     for limit in (None, 0.5):
         (found, lowest), (pairs, least) = (least_pairs(table, u, v, 4, limit) for table in (NearTable(plain), plain))
         assert found.tolist() == pairs.tolist()
-        np.testing.assert_allclose(lowest, least, atol=1e-12)
+        np.testing.assert_allclose(np.minimum(lowest, limit or np.inf), np.minimum(least, limit or np.inf), atol=1e-12)
 
 
 def test_trees_that_look_at_most_samples_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,8 +97,8 @@ def test_whole_problems_by_trees(kind: str, monkeypatch: pytest.MonkeyPatch) -> 
     elif kind == "weighted":
         weights = rng.random(n) + 0.01
     problem = Problem.of(x0, x1, weights)
-    plain = solve(problem, Exact(device="cpu"))
-    monkeypatch.setattr(exact, "_NEAR_FROM", 1)
     plan = solve(problem, Exact(device="cpu"))
+    monkeypatch.setattr(exact, "_NEAR_FROM", 10_000)
+    plain = solve(problem, Exact(device="cpu"))
     assert plan.certificate.proves_optimal()
     assert plan.cost == pytest.approx(plain.cost, rel=1e-12)

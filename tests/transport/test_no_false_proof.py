@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from driftfit.transport import Exact, Problem, solve
 from driftfit.transport.certificate import certify
 from driftfit.transport.costs import squared as squared_distances
-from driftfit.transport.solvers import exact
+from driftfit.transport.solvers import exact, pricing
 
 KINDS = ["plain", "offset", "duplicated", "collinear", "whole numbers", "mixed scales", "nearly equal"]
 
@@ -51,7 +51,8 @@ def test_bounds_and_proofs_are_true(kind: str, way: str, monkeypatch: pytest.Mon
     if way == "compiled":
         monkeypatch.setattr(squared_distances, "COMPILED_WORK", 0)
     if way in ("compiled", "large methods"):
-        monkeypatch.setattr(exact, "SMALL_PAIRS", 0)
+        for module in (exact, pricing):
+            monkeypatch.setattr(module, "SMALL_PAIRS", 0)
         monkeypatch.setattr(exact, "DENSE", 0)
     for seed in range(12):
         x0, x1 = hostile(kind, seed)

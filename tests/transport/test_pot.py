@@ -140,8 +140,22 @@ def test_parameters_without_effect_say_so(rng):
         pot.emd([], [], costs, numItermax=3)
     with pytest.warns(DeprecationWarning, match="numThreads"):
         pot.emd2([], [], costs, numThreads=2)
-    start = rng.random(4), rng.random(4)
-    assert pot.emd2([], [], costs, potentials_init=start) == pytest.approx(pot.emd2([], [], costs), rel=1e-14)
+
+
+def test_potentials_to_begin_from_change_nothing(rng):
+    costs, a = rng.random((300, 260)), np.append(rng.random(299), 0.0)
+    cost, log = pot.emd2(a / a.sum(), [], costs, log=True)
+    for start in (
+        (log["u"], log["v"]),
+        (rng.random(300), rng.random(260)),
+        tuple(map(torch.tensor, (log["u"], log["v"]))),
+    ):
+        assert pot.emd2(a / a.sum(), [], costs, potentials_init=start) == pytest.approx(cost, rel=1e-13)
+    x, y = rng.random((2, 50, 3))
+    found = pot.solve_sample(x, y)
+    assert pot.solve_sample(x, y, potentials_init=found.potentials).value == pytest.approx(found.value, rel=1e-13)
+    with pytest.raises(InputError, match="300 x 260"):
+        pot.emd2([], [], costs, potentials_init=(log["v"], log["u"]))
 
 
 @pytest.mark.parametrize("metric", ["sqeuclidean", "euclidean", "cityblock", "minkowski"])

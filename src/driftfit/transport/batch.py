@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from driftfit.errors import InputError
 from driftfit.transport.arrays import in_threads, to_numpy
 from driftfit.transport.plan import Certificate, Plan
-from driftfit.transport.problem import Problem
+from driftfit.transport.problem import Problem, start_between
 from driftfit.transport.solve import solve
 from driftfit.transport.solvers.dense import Assignments, assign_samples, suits
 from driftfit.transport.solvers.exact import Exact
@@ -47,12 +47,7 @@ class Plans(Sequence[Plan]):
         k = range(len(self))[k]
         if k in self._others:
             return self._others[k]
-        part = self._part(k)
-        n = part.stop - part.start
-        return Plan(
-            np.arange(n), self._found.partner[part], np.full(n, 1.0 / n), (n, n), self._found.paid[part],
-            self.certificate(k), Exact(),
-        )  # fmt: skip
+        return self._found.plan(int(self._places[k]), self._seconds / len(self), Exact())
 
     def __iter__(self) -> Iterator[Plan]:
         return (self[k] for k in range(len(self)))
@@ -63,26 +58,21 @@ class Plans(Sequence[Plan]):
             return self._others[k].certificate or Certificate(0.0, 0.0, 0.0, 0.0, 0.0)
         return self._found.certificate(int(self._places[k]), self._seconds / len(self))
 
-    def potentials(self, k: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Both potentials of a problem of equal sizes and weights, feasible for all its pairs."""
-        if k in self._others:
-            raise InputError(f"problem {k} was solved by itself and has no potentials here; use transport()")
-        part = self._part(k)
-        return self._found.u[part], self._found.v[part]
+    def potentials(self, k: int) -> Any:
+        """Both potentials of a problem, feasible for all its pairs."""
+        return self[k].potentials
 
     @property
     def partners(self) -> Any:
         """For each sample of the first set its partner: an array of shape (B, n), or a list where sizes differ."""
         each = [self[k].cols[np.argsort(self[k].rows, kind="stable")] if k in self._others else
-                self._found.partner[self._part(k)] for k in range(len(self))]  # fmt: skip
+                self._found.partner[self._found.part(int(self._places[k]))] for k in range(len(self))]  # fmt: skip
         return np.stack(each) if len({len(one) for one in each}) == 1 else each
 
-    def _part(self, k: int) -> slice:
-        place = int(self._places[k])
-        return slice(int(self._found.starts[place]), int(self._found.starts[place + 1]))
 
-
-def transport_batch(x0: Any, x1: Any, weights0: Any = None, weights1: Any = None, *, cost: Any = None) -> Plans:
+def transport_batch(
+    x0: Any, x1: Any, weights0: Any = None, weights1: Any = None, *, cost: Any = None, start: Any = None
+) -> Plans:
     """Couple each two sets of a batch at least cost, exactly and with a proof for each.
 
     Sets of equally many samples, up to 1,024 of 256 features, are solved side by side by compiled loops at squared
@@ -96,6 +86,9 @@ def transport_batch(x0: Any, x1: Any, weights0: Any = None, weights1: Any = None
         Weights of the samples of each problem; uniform by default.
     cost : Cost or callable, optional
         As for `transport`.
+    start : sequence, optional
+        A start for each problem, as for `transport`: the plans of a batch that was much like this one, or an array of
+        shape (B, m).
 
     Returns
     -------
@@ -110,17 +103,18 @@ def transport_batch(x0: Any, x1: Any, weights0: Any = None, weights1: Any = None
     """
     started = time.perf_counter()
     first, second = ([_plain(x) for x in side] for side in (x0, x1))
-    sides = [None] * len(first) if weights0 is None else weights0, [None] * len(first) if weights1 is None else weights1
+    *sides, begin = ([None] * len(first) if each is None else each for each in (weights0, weights1, start))
     if not len(first) == len(second) == len(sides[0]) == len(sides[1]) > 0:
         raise InputError(f"a batch needs as many first sets as second ones, got {len(first)} and {len(second)}")
+    if len(begin) != len(first):
+        raise InputError(f"start must hold one start for each of the {len(first)} problems, got {len(begin)}")
     plain = weights0 is None and weights1 is None and cost is None
     small = [k for k in range(len(first)) if plain and suits(first[k], second[k])]
     small = [k for k in small if first[k].shape[1] == first[small[0]].shape[1]]
     places, costs, bounds = np.full(len(first), -1), np.empty(len(first)), np.empty(len(first))
     found = Assignments.empty([])
     if small:
-        x, y = (_joined([side[k] for k in small]) for side in (first, second))
-        found = assign_samples(x, y, [len(first[k]) for k in small])
+        found = _side_by_side([(first[k], second[k], begin[k]) for k in small], start is not None)
         places[small] = np.arange(len(small))
         places[np.array(small)[~found.proven]] = -1
     others: dict[int, Plan] = {}
@@ -128,11 +122,10 @@ def transport_batch(x0: Any, x1: Any, weights0: Any = None, weights1: Any = None
 
     def work(part: slice) -> None:
         for k in alone[part]:
-            problem = Problem.of(first[k], second[k], sides[0][k], sides[1][k], cost)
+            problem = Problem.of(first[k], second[k], sides[0][k], sides[1][k], cost, begin[k])
             others[int(k)] = solve(problem, Exact())
 
-    if len(alone):
-        in_threads(work, len(alone))
+    in_threads(work, len(alone))
     for k in range(len(first)):
         proof = others[k].certificate if k in others else found.certificate(int(places[k]), 0.0)
         costs[k], bounds[k] = (proof.primal, proof.dual) if proof else (np.nan, -np.inf)
@@ -142,6 +135,13 @@ def transport_batch(x0: Any, x1: Any, weights0: Any = None, weights1: Any = None
 def _plain(x: Any) -> Any:
     x = to_numpy(x) if not isinstance(x, list | tuple) else np.asarray(x)
     return np.ascontiguousarray(x, np.float64) if x.dtype.kind in "iuf" else x
+
+
+def _side_by_side(problems: list[Any], started: bool) -> Assignments:
+    """Small problems, each with its start, solved by compiled loops."""
+    x, y = (_joined([problem[side] for problem in problems]) for side in (0, 1))
+    v = _joined([start_between(*problem) for problem in problems]) if started else None
+    return assign_samples(x, y, [len(problem[0]) for problem in problems], v)
 
 
 def _joined(parts: list[Any]) -> NDArray[np.float64]:

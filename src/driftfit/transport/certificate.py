@@ -44,9 +44,19 @@ _ROUNDED = 32.0
 _LOWEST = -1e300
 
 
-def certify(
-    problem: Problem, solution: Solution, seconds: float, costs: NDArray[np.float64] | None = None
-) -> Certificate:
+def certify(problem: Problem, solution: Solution, seconds: float) -> Certificate:
+    """The certificate of a solution that took so many seconds; `proof` with the potentials behind it.
+
+    >>> problem = Problem.of([[0.0], [1.0]], [[5.0], [4.0]])
+    >>> certify(problem, Solution(np.arange(2), np.array([1, 0]), np.full(2, 0.5)), 0.0).primal
+    16.0
+    """
+    return proof(problem, solution, seconds, problem.pair_costs(solution.rows, solution.cols))[0]
+
+
+def proof(
+    problem: Problem, solution: Solution, seconds: float, costs: Float
+) -> tuple[Certificate, tuple[Float, Float] | None]:
     """Measure the plan's cost and marginals and prove a lower bound on every plan's cost.
 
     The primal cost is summed over the plan's own entries, from the samples. The
@@ -60,18 +70,15 @@ def certify(
     problem, solution
     seconds : float
         Time the solver took, to be written down.
-    costs : float array, optional
-        ``problem.pair_costs(solution.rows, solution.cols)`` where they are at hand.
+    costs : float array
+        ``problem.pair_costs(solution.rows, solution.cols)``.
 
-    Examples
-    --------
-    >>> problem = Problem.of([[0.0], [1.0]], [[5.0], [4.0]])
-    >>> certify(problem, Solution(np.arange(2), np.array([1, 0]), np.full(2, 0.5)), 0.0).primal
-    16.0
+    Returns
+    -------
+    certificate, potentials in the cost of the samples if there are any
     """
     rows, cols, mass = solution.rows, solution.cols, solution.mass
-    if costs is None:
-        costs = problem.pair_costs(rows, cols)
+    unit = problem.unit
     primal = math.fsum(mass * costs)
     off0 = np.abs(np.bincount(rows, mass, problem.shape[0]) - problem.weights0)
     off1 = np.abs(np.bincount(cols, mass, problem.shape[1]) - problem.weights1)
@@ -80,14 +87,14 @@ def certify(
     # Rounding of the sums over the plan and over potentials of its size. The potentials themselves have no say: they
     # are the solver's, and huge ones would let any plan and any bound pass for one number.
     resolution = _ROUNDED * UNIT * math.fsum(np.abs(mass * costs))
-    dual, bound = _bound(problem, solution, costs, primal, resolution)
+    dual, bound, pair = _bound(problem, solution, costs, primal, resolution)
     if 0.0 < max(abs(primal), abs(dual)) < _FAINT:
         # A relative error says nothing about numbers that lose digits below the range of float64. In a scaled problem
         # these are the digits that scaling took from costs beside far larger ones.
         dual -= _FAINTEST if problem.exponent == 0 else _TAKEN
     if dual < 0 and _never_negative(problem.cost):
         dual = 0.0
-    gap, unit = relative_gap(primal, dual), problem.unit
+    gap = relative_gap(primal, dual)
     if primal != 0 and abs(primal) * unit < sys.float_info.min:
         # In the unit of the samples all of this is below the range of float64: the gap alone can speak.
         resolution = -math.inf
@@ -95,25 +102,27 @@ def certify(
     if dual != 0 and abs(given) < sys.float_info.min:
         # The product was rounded, perhaps upwards.
         given = max(math.nextafter(given, -math.inf), 0.0 if dual > 0 else -math.inf)
-    return Certificate(primal * unit, given, gap, marginal_error, seconds, bound, resolution * (unit or 1.0))
+    found = Certificate(primal * unit, given, gap, marginal_error, seconds, bound, resolution * (unit or 1.0))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return found, None if pair is None else (pair[0] * unit, pair[1] * unit)
 
 
 def _bound(
     problem: Problem, solution: Solution, costs: NDArray[np.float64], primal: float, resolution: float
-) -> tuple[float, str]:
-    """A lower bound on the cost of every plan, and where it comes from."""
+) -> tuple[float, str, tuple[Float, Float] | None]:
+    """A lower bound on the cost of every plan, where it comes from, and potentials."""
     u, plan, wanted = solution.potential0, (solution.rows, solution.cols, costs), 1e-11 * abs(primal)
     if u is None:
-        return _bound_without_potentials(problem)
-    dual = _dual_value(problem, u, wanted, plan)
+        return *_bound_without_potentials(problem), None
+    dual, *pair = _dual_value(problem, u, wanted, plan)
     middle, most = np.median(u), np.abs(costs).sum()
     if abs(primal - dual) > max(resolution, _CLOSED * abs(primal)) and np.abs(u - middle).max() > most:
         # What exceeds all that is paid costs digits, and most of it is seldom needed.
-        dual = max(dual, _dual_value(problem, np.clip(u, middle - most, middle + most), wanted, plan))
+        dual = max(dual, _dual_value(problem, np.clip(u, middle - most, middle + most), wanted, plan)[0])
     if dual <= 0.0 < primal and _never_negative(problem.cost):
         # Of nearly equal clouds the potentials may be lost in rounding, where distances to the nearest are not.
-        return _bound_without_potentials(problem)
-    return dual, "potentials"
+        return *_bound_without_potentials(problem), None
+    return dual, "potentials", (pair[0], pair[1])
 
 
 def dual_bound(problem: Problem, potential0: NDArray[np.float64]) -> float:
@@ -126,7 +135,7 @@ def dual_bound(problem: Problem, potential0: NDArray[np.float64]) -> float:
     >>> round(dual_bound(problem, np.array([0.0, -8.0])), 9)
     16.0
     """
-    return _dual_value(problem, potential0, 0.0, None)
+    return _dual_value(problem, potential0, 0.0, None)[0]
 
 
 def _dual_value(
@@ -134,8 +143,8 @@ def _dual_value(
     potential0: NDArray[np.float64],
     wanted: float,
     plan: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float64]] | None,
-) -> float:
-    """The proven value of the dual pair."""
+) -> tuple[float, Float, Float]:
+    """The proven value of the dual pair, and the pair."""
     carries = np.flatnonzero(problem.weights0 > 0)
     u = np.full(problem.shape[0], -np.inf)
     u[carries] = potential0[carries]
@@ -154,7 +163,7 @@ def _dual_value(
         u, v = np.minimum(u, low[merged.group0]), v[merged.group1]
     u, v = np.where(problem.weights0 > 0, u, 0.0), np.where(problem.weights1 > 0, v, 0.0)
     terms = np.concatenate([problem.weights0 * u, problem.weights1 * v])
-    return math.fsum(terms) - 2.0 * UNIT * math.fsum(np.abs(terms))
+    return math.fsum(terms) - 2.0 * UNIT * math.fsum(np.abs(terms)), u, v
 
 
 def _feasible_pair(

@@ -118,6 +118,9 @@ class Plan:
         Share of the original mass that cutoffs dropped.
     distortion : Distortion or None
         How far the plan bends distances inside the domains, where the solver looked at them.
+    potentials : two float arrays or None
+        Those of the certificate: a number for each sample of either domain, and no sum of two of them is above the cost
+        of that pair. A later problem may start from them.
     """
 
     rows: NDArray[np.int64]
@@ -129,6 +132,7 @@ class Plan:
     solver: Any = None
     lost_mass: float = 0.0
     distortion: Distortion | None = None
+    potentials: tuple[NDArray[np.float64], NDArray[np.float64]] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not len(self.rows) == len(self.cols) == len(self.mass):

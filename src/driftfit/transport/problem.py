@@ -17,10 +17,11 @@ from driftfit.checks import check_points, check_same_features, check_weights
 from driftfit.errors import InputError
 from driftfit.transport.arrays import beside, has_numba, is_tensor, to_numpy
 from driftfit.transport.costs.cost import Cost, Precomputed, SquaredEuclidean, as_cost, degree_of, table_of
+from driftfit.transport.costs.passes import carried
 from driftfit.transport.costs.products import Products
 from driftfit.transport.costs.squared import MovedTable, SquaredDistances
 from driftfit.transport.costs.table import CostTable, HeldTable, table_parts
-from driftfit.transport.plan import Distortion
+from driftfit.transport.plan import Distortion, Plan
 
 # Samples are scaled where squares of their spread, or a higher power that is the cost, have an exponent beyond this.
 _SAFE_EXPONENT = 600
@@ -47,6 +48,8 @@ class Problem:
     exponent : int
         The samples, or the costs where these are given, are those handed in times ``2 ** -exponent``; 0 unless
         costs or their sums would leave the range of float64. `unit` is what a cost of the problem counts.
+    start : float array, optional
+        A second potential that exact solvers may begin from, one number for each sample of the second cloud.
     """
 
     x0: Any
@@ -56,6 +59,7 @@ class Problem:
     cost: Cost
     uniform: bool
     exponent: int = 0
+    start: NDArray[np.float64] | None = None
     _tables: dict[bool, CostTable] = field(default_factory=dict, init=False, repr=False)
     _products: list[Products] = field(default_factory=list, init=False, repr=False)
     _held: list[tuple[HeldTable, int]] = field(default_factory=list, init=False, repr=False)
@@ -70,8 +74,9 @@ class Problem:
         weights0: Any = None,
         weights1: Any = None,
         cost: Any = None,
+        start: Any = None,
     ) -> Problem:
-        """Check the input and build the problem."""
+        """Check the input and build the problem; ``start`` is a plan or potentials to begin from."""
         cost = as_cost(cost)
         if _on_gpu(x0) or _on_gpu(x1):
             x0, x1 = _checked_tensors(x0, x1, cost)
@@ -81,21 +86,45 @@ class Problem:
             check_same_features(x0, x1)
         w0 = check_weights(weights0, x0.shape[0], "weights0")
         w1 = check_weights(weights1, x1.shape[0], "weights1")
-        problem = cls(x0, x1, w0, w1, cost, len(w0) == len(w1) and equal_weights(w0) and equal_weights(w1))
+        uniform = len(w0) == len(w1) and equal_weights(w0) and equal_weights(w1)
+        problem = cls(x0, x1, w0, w1, cost, uniform)
+        problem = replace(problem, start=problem._second_potential(start))
         if isinstance(cost, Precomputed):
             exponent = _exponent_beyond(float(np.abs(cost.matrix).max()), _SAFE_COST_EXPONENT)
             # Huge ones are brought into range and no further: costs far below the largest would become 0.
             exponent -= _SAFE_COST_EXPONENT if exponent > 0 else 0
-            scaled = Precomputed(_scaled(cost.matrix, -exponent)) if exponent else cost
-            return replace(problem, cost=scaled, exponent=exponent)
+            return problem._rescaled(exponent, cost=Precomputed(_scaled(cost.matrix, -exponent)) if exponent else cost)
         degree = degree_of(cost)
         exponent = 0 if degree is None else _unsafe_exponent(x0, x1, _SAFE_EXPONENT / max(degree, 2.0))
         if exponent == 0:
             return problem
-        return replace(problem, x0=_scaled(x0, -exponent), x1=_scaled(x1, -exponent), exponent=exponent)
+        return problem._rescaled(exponent, x0=_scaled(x0, -exponent), x1=_scaled(x1, -exponent))
+
+    def _second_potential(self, start: Any) -> NDArray[np.float64] | None:
+        """What `second_potential` finds in a start; with its first samples a plan serves for others than its own."""
+        if not _elsewhere(start):
+            return second_potential(start, self.shape)
+        plan, old = start[0], start[1]
+        if isinstance(self.cost, Precomputed):
+            raise InputError("between given costs a plan cannot be carried over to other samples; give potentials")
+        if not self.on_device:
+            old = check_points(to_numpy(old) if is_tensor(old) else old, "the samples beside the plan in start")
+        check_same_features(old, self.x1)
+        second_potential(plan, (old.shape[0], plan.shape[1]))
+        u = plan.potentials[0] if plan.potentials else np.zeros(0)
+        return carried(table_of(self.cost, old, self.x1), u)
+
+    def _rescaled(self, exponent: int, **parts: Any) -> Problem:
+        """The problem with scaled parts; a start is in the unit of its costs."""
+        scaled = replace(self, exponent=exponent, **parts)
+        if self.start is None or exponent == 0:
+            return scaled
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            start = self.start / scaled.unit
+        return replace(scaled, start=start if np.isfinite(start).all() else None)
 
     @classmethod
-    def from_costs(cls, costs: Any, weights0: Any = None, weights1: Any = None) -> Problem:
+    def from_costs(cls, costs: Any, weights0: Any = None, weights1: Any = None, start: Any = None) -> Problem:
         """A problem given by its cost matrix alone.
 
         >>> Problem.from_costs([[0.0, 1.0], [1.0, 0.0]]).shape
@@ -103,7 +132,7 @@ class Problem:
         """
         cost = Precomputed(costs)
         n, m = cost.matrix.shape
-        return cls.of(np.arange(n)[:, None], np.arange(m)[:, None], weights0, weights1, cost)
+        return cls.of(np.arange(n)[:, None], np.arange(m)[:, None], weights0, weights1, cost, start)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -162,6 +191,7 @@ class Problem:
             weights0=w0 / w0.sum(),
             weights1=w1 / w1.sum(),
             uniform=len(w0) == len(w1) and equal_weights(w0) and equal_weights(w1),
+            start=None if self.start is None else self.start[cols],
         )
 
     def table(self, *, apart: bool = False) -> CostTable:
@@ -246,6 +276,44 @@ class Solver(Protocol):
     """A frozen value with one verb."""
 
     def solve(self, problem: Problem) -> Solution: ...
+
+
+def _elsewhere(start: Any) -> bool:
+    """Whether a start is a plan between other samples, with the first of these."""
+    return isinstance(start, tuple) and len(start) == 2 and isinstance(start[0], Plan)
+
+
+def start_between(x0: Any, x1: Any, start: Any) -> NDArray[np.float64]:
+    """A second potential to begin from at squared distances; zero for no start."""
+    v = Problem.of(x0, x1, start=start).start if _elsewhere(start) else second_potential(start, (len(x0), len(x1)))
+    return np.zeros(len(x1)) if v is None else v
+
+
+def second_potential(start: Any, shape: tuple[int, int]) -> NDArray[np.float64] | None:
+    """The potential of the second set out of a plan, a pair of potentials or that potential alone.
+
+    >>> second_potential(([0.0], [1.0, 2.0]), (1, 2)).tolist()
+    [1.0, 2.0]
+    """
+    if start is None:
+        return None
+    if isinstance(start, Plan):
+        if start.potentials is None:
+            raise InputError(f"a plan without potentials is no start, got {start!r}; use one that Exact() has proven")
+        start = start.potentials
+    pair = start if isinstance(start, tuple) else (np.zeros(shape[0]), start)
+    try:
+        sides = [np.asarray(to_numpy(side), np.float64) for side in pair]
+    except (TypeError, ValueError):
+        raise InputError(f"start must be a plan or potentials, got {start!r}") from None
+    if tuple(side.shape for side in sides) != ((shape[0],), (shape[1],)):
+        raise InputError(
+            f"start has potentials of shape {' and '.join(str(side.shape) for side in sides)} for {shape[0]} x"
+            f" {shape[1]} samples; for a plan between other samples, start=(plan, old_x0)"
+        )
+    if not all(np.isfinite(side).all() for side in sides):
+        raise InputError("start holds NaN or infinity; leave it out, or give finite potentials")
+    return sides[1]
 
 
 def equal_weights(weights: NDArray[np.float64]) -> bool:

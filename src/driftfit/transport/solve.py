@@ -10,10 +10,10 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from driftfit.errors import InputError, SolverError
-from driftfit.transport.certificate import certify
+from driftfit.transport.certificate import proof
 from driftfit.transport.costs.table import checked
 from driftfit.transport.plan import Plan
-from driftfit.transport.problem import Problem, Solution, Solver, placed, wants_gpu
+from driftfit.transport.problem import Problem, Solution, Solver, placed, start_between, wants_gpu
 from driftfit.transport.solvers.couplings import Sliced
 from driftfit.transport.solvers.dense import DENSE, assign_samples, suits
 from driftfit.transport.solvers.exact import SMALL_PAIRS, Exact
@@ -43,6 +43,7 @@ def transport(
     solver: Solver | None = None,
     *,
     cost: Any = None,
+    start: Any = None,
 ) -> Plan:
     """Couple two clouds of samples at least cost.
 
@@ -57,6 +58,10 @@ def transport(
         picks one.
     cost : Cost or callable, optional
         `SquaredEuclidean()` by default, `PowerMetric(...)`, or a function ``(x0, x1) -> matrix``.
+    start : Plan, (Plan, x0), two arrays or array, optional
+        A plan between samples that have moved a little since, both its potentials, or the second one: `Exact` begins
+        there. With the first samples it was made for, a plan serves for others too, also of another number. A start
+        changes the time, not the cost.
 
     Returns
     -------
@@ -72,20 +77,17 @@ def transport(
     True
     """
     if weights0 is weights1 is solver is cost is None and suits(x0, x1):
-        plan = _small(x0, x1)
+        plan = _small(x0, x1, None if start is None else start_between(x0, x1, start))
         if plan is not None:
             return plan
-    return solve(Problem.of(x0, x1, weights0, weights1, cost), solver)
+    return solve(Problem.of(x0, x1, weights0, weights1, cost, start), solver)
 
 
-def _small(x0: Any, x1: Any) -> Plan | None:
+def _small(x0: Any, x1: Any, start: Any) -> Plan | None:
     """The plan between few samples, by the shortest way there is; ``None`` where it does not serve."""
     started, n = time.perf_counter(), len(x0)
-    found = assign_samples(np.asarray(x0, np.float64), np.asarray(x1, np.float64), [n])
-    if not found.proven[0]:
-        return None
-    certificate = found.certificate(0, time.perf_counter() - started)
-    return Plan(np.arange(n), found.partner, np.full(n, 1.0 / n), (n, n), found.paid, certificate, Exact())
+    found = assign_samples(np.asarray(x0, np.float64), np.asarray(x1, np.float64), [n], start)
+    return found.plan(0, time.perf_counter() - started, Exact()) if found.proven[0] else None
 
 
 def solve(problem: Problem, solver: Solver | None = None, *, certified: bool = True) -> Plan:
@@ -106,7 +108,7 @@ def solve(problem: Problem, solver: Solver | None = None, *, certified: bool = T
     if len(solution.mass) == 0 or not np.isfinite(solution.mass).all():
         raise SolverError(f"{solver!r} ended without a plan: its numbers left the range of the arithmetic; use Exact()")
     costs = problem.pair_costs(solution.rows, solution.cols)
-    certificate = certify(problem, solution, seconds, costs) if certified else None
+    certificate, potentials = proof(problem, solution, seconds, costs) if certified else (None, None)
     problem.forget()
     return Plan(
         rows=solution.rows,
@@ -117,6 +119,7 @@ def solve(problem: Problem, solver: Solver | None = None, *, certified: bool = T
         certificate=certificate,
         solver=solver,
         distortion=solution.distortion,
+        potentials=potentials,
     )
 
 

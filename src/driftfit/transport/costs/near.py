@@ -16,8 +16,8 @@ from driftfit.transport.costs.table import OtherTable
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-# Samples of a leaf, at most.
-_LEAF = 12
+# Samples of a leaf of a search, at most, and of a box whose mean stands for them.
+_LEAF, _GROUP = 24, 4
 # Where searches look at more than this share of the samples, a pass over all of them is quicker; searches to try.
 _LOOKED_AT, _TRIED = 0.15, 1000
 # Searches from which a second core is worth its start.
@@ -29,15 +29,18 @@ class SampleTree:
     """A cloud cut into boxes; needs numba.
 
     >>> tree = SampleTree(np.array([[0.0], [1.0], [5.0]]))
-    >>> columns, costs, _ = tree.nearest(np.array([[4.0]]), np.zeros(3), 1)
-    >>> columns.tolist(), costs.tolist()
+    >>> columns, values = tree.nearest(np.array([[4.0]]), np.zeros(3), 1)
+    >>> columns.tolist(), values.tolist()
     ([[2]], [[1.0]])
     """
 
     samples: Float
-    depth: int = field(init=False)
+    # What a step along each feature is worth: costs differ by the product of both sides.
+    scale: Float | None = None
     searches: int = field(default=0, init=False)
     looks: int = field(default=0, init=False)
+    # Where the samples of a group begin in the order of the tree.
+    _groups: Index = field(init=False, repr=False)
     _boxes: tuple[Any, ...] = field(init=False, repr=False)
     _slope: Float = field(init=False, repr=False)
     _least: Float = field(init=False, repr=False)
@@ -46,24 +49,28 @@ class SampleTree:
     def __post_init__(self) -> None:
         from driftfit.transport.kernels.pricing import cut_boxes  # numba is slow to import
 
-        self.depth = max(0, int(np.ceil(np.log2(len(self.samples) / _LEAF))))
-        self._boxes = cut_boxes(self.samples, self.depth)
+        depth, searched = (max(0, int(np.ceil(np.log2(len(self.samples) / size)))) for size in (_GROUP, _LEAF))
+        order, *boxes = cut_boxes(
+            self.samples, depth, np.ones(self.samples.shape[1]) if self.scale is None else self.scale
+        )
+        self._groups = boxes[0][2**depth - 1 :]
+        self._boxes = order, *(side[: 2 ** (searched + 1) - 1] for side in boxes)
         self._ordered = np.ascontiguousarray(self.samples[self._boxes[0]].T)
         self._slope = np.zeros((len(self._boxes[1]), self.samples.shape[1]))
         self._least = np.full(len(self._boxes[1]), -np.inf)
 
-    def means(self, weights: Float) -> tuple[Float, float, Float]:
-        """The means of the smallest boxes, the mean squared distance of the samples from theirs, the boxes' weights."""
-        order, start = self._boxes[:2]
-        first = start[2**self.depth - 1 :]
-        counts = np.diff(np.append(first, len(order)))
+    def means(self, values: Float, weights: Float) -> tuple[Float, Float]:
+        """The means of values, a row for each sample, over small groups that lie together; weights of the groups."""
+        order = self._boxes[0]
         ordered = weights[order]
-        mass = np.add.reduceat(ordered, first)
-        # Samples of a box without weight count alike.
-        ordered = np.where(np.repeat(mass, counts) > 0, ordered, 1.0)
-        means = np.add.reduceat(ordered * self._ordered, first, axis=1) / np.add.reduceat(ordered, first)
-        apart = np.square(self._ordered - np.repeat(means, counts, axis=1)).sum(axis=0)
-        return np.ascontiguousarray(means.T), float(weights[order] @ apart / weights.sum()), mass
+        mass = np.add.reduceat(ordered, self._groups)
+        means = np.add.reduceat(ordered * values[order].T, self._groups, axis=1) / mass
+        return np.ascontiguousarray(means.T), mass
+
+    @property
+    def order(self) -> Index:
+        """The samples, those of a group together."""
+        return np.asarray(self._boxes[0])
 
     @property
     def most_looks(self) -> float:
@@ -81,19 +88,22 @@ class SampleTree:
 
         lean_prices(prices, self._boxes, self._ordered, self._slope, self._least)
 
-    def list_nearest(self, queries: Float, rows: Index, prices: Float, wanted: int, into: tuple[Any, ...]) -> None:
+    def list_nearest(
+        self, queries: Float, rows: Index, prices: Float, wanted: int, into: tuple[Any, ...], most: Float | None = None
+    ) -> None:
         """For some rows of the queries, the samples of least squared distance plus price, after `look`.
 
+        Only those below ``most`` of the query, where it is given.
         ``into`` gets their numbers, their distances, their values, how many they are, and the largest value among them.
         """
         from driftfit.transport.kernels.pricing import nearest  # numba is slow to import
 
+        below = np.full(len(queries), np.inf) if most is None else most
+
+        search: Any = nearest
+
         def part(piece: slice) -> int:
-            return int(
-                nearest(
-                    queries, rows[piece], prices, self._boxes, self._ordered, self._slope, self._least, wanted, *into
-                )
-            )
+            return int(search(queries, rows[piece], prices, *self.arrays, wanted, below, *into))
 
         looks = in_threads(part, len(rows), small=len(rows) < _THREADED)
         self.searches, self.looks = self.searches + len(rows), self.looks + sum(looks)
@@ -103,14 +113,17 @@ class SampleTree:
         """What compiled loops need of it."""
         return self._boxes, self._ordered, self._slope, self._least
 
-    def nearest(self, queries: Float, prices: Float, wanted: int) -> tuple[Index, Float, Float]:
-        """For each query: numbers and distances of the samples of least value, and the largest value listed."""
+    def nearest(self, queries: Float, prices: Float, wanted: int, most: Float | None = None) -> tuple[Index, Float]:
+        """For each query the samples of least ``|x - y|^2 + price``, in order of that value, and the values.
+
+        Those of samples that are not below ``most`` of the query are infinite.
+        """
         n, wanted = len(queries), min(wanted, len(self.samples))
-        idx, cost, tau = np.zeros((n, wanted), np.int32), np.zeros((n, wanted)), np.empty(n)
-        into = idx, cost, np.empty((n, wanted)), np.zeros(n, np.int32), tau
+        idx, value = np.zeros((n, wanted), np.int32), np.full((n, wanted), np.inf)
         self.look(prices)
-        self.list_nearest(queries, np.arange(n), prices, wanted, into)
-        return idx.astype(np.int64), cost, tau
+        into = idx, np.empty((n, wanted)), value, np.zeros(n, np.int32), np.empty(n)
+        self.list_nearest(queries, np.arange(n), prices, wanted, into, most)
+        return idx.astype(np.int64), value
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,11 +143,11 @@ class NearTable(OtherTable):
 
     @cached_property
     def rows(self) -> SampleTree:
-        return SampleTree(self.first)
+        return SampleTree(self.first, self.second.std(axis=0))
 
     @cached_property
     def columns(self) -> SampleTree:
-        return SampleTree(self.second)
+        return SampleTree(self.second, self.first.std(axis=0))
 
     @property
     def pays(self) -> bool:

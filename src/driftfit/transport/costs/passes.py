@@ -23,6 +23,7 @@ from driftfit.transport.arrays import (
 )
 from driftfit.transport.costs.near import NearTable, SampleTree
 from driftfit.transport.costs.products import ProductTable
+from driftfit.transport.costs.squared import SquaredDistances
 from driftfit.transport.costs.table import CostTable, table_parts
 
 Float = NDArray[np.float64]
@@ -30,11 +31,10 @@ Index = NDArray[np.int64]
 
 
 def tighten(table: CostTable, v: Any) -> tuple[Any, Any]:
-    """Feasible potentials from the second one: two exact c-transforms."""
+    """Feasible potentials from the second one, by exact c-transforms."""
     if isinstance(table, NearTable) and table.pays:
         u = _least(table.columns, table.first, v)
-        v = _least(table.rows, table.second, u)
-        return _least(table.columns, table.first, v), v
+        return u, _least(table.rows, table.second, u)
     if has_numba() and isinstance(table.home, np.ndarray):
         return _compiled_transforms(table, v)
     columns = []
@@ -45,9 +45,38 @@ def tighten(table: CostTable, v: Any) -> tuple[Any, Any]:
     return concatenated([least(table.reduced(part, v=v), 1) for part in table_parts(table)]), v
 
 
+def nearly_tight(table: CostTable, v: Any, count: int) -> tuple[Any, Any, Index]:
+    """Feasible potentials from the second one, and numbers of the ``count`` least pairs of each row and column."""
+    if not (isinstance(table, NearTable) and table.pays):
+        u, v = tighten(table, v)
+        return u, v, least_pairs(table, u, v, count)[0]
+    # One search gives a potential and the pairs near it.
+    (n, m), (in_row, by_rows) = table.shape, table.columns.nearest(table.first, -v, count)
+    u = by_rows[:, 0]
+    in_column, by_columns = table.rows.nearest(table.second, -u, count)
+    pairs = [(np.arange(n)[:, None] * m + in_row).ravel(), (in_column * m + np.arange(m)[:, None]).ravel()]
+    return u, by_columns[:, 0], distinct(pairs)
+
+
+def carried(table: CostTable, u: Any) -> Float:
+    """The second potential that goes with a first one: the largest that is feasible.
+
+    >>> from driftfit.transport.problem import Problem
+    >>> carried(Problem.of([[0.0], [1.0]], [[3.0]]).table(), np.array([1.0, 0.0])).tolist()
+    [4.0]
+    """
+    if isinstance(table, SquaredDistances) and table.quick and has_numba():
+        near = NearTable(table)
+        return _least(near.rows, near.second, u)
+    v = np.full(table.shape[1], np.inf)
+    for part in table_parts(table):
+        np.minimum(v, to_numpy(least(table.reduced(part, beside(table.home, u[part])), 0)), out=v)
+    return v
+
+
 def _least(tree: SampleTree, queries: Float, potential: Float) -> Float:
     """The c-transform of a potential of the tree's samples."""
-    return tree.nearest(queries, -potential, 1)[2]
+    return tree.nearest(queries, -potential, 1)[1][:, 0]
 
 
 def _compiled_transforms(table: CostTable, v: Float) -> tuple[Float, Float]:
@@ -80,7 +109,8 @@ def _compiled_transforms(table: CostTable, v: Float) -> tuple[Float, Float]:
 def least_pairs(table: CostTable, u: Any, v: Any, count: int, limit: float | None = None) -> tuple[Index, Float]:
     """Numbers ``row * m + column`` of the least reduced costs, and the least of each row.
 
-    The ``count`` least of each row and of each column, those below ``limit`` alone where it is given.
+    The ``count`` least of each row and of each column, those below ``limit`` alone where it is given; nothing is said
+    about the least of a row then if it is above that and above zero.
 
     >>> from driftfit.transport.problem import Problem
     >>> table = Problem.of([[0.0], [1.0]], [[1.5], [0.5]]).table()
@@ -115,16 +145,16 @@ def least_pairs(table: CostTable, u: Any, v: Any, count: int, limit: float | Non
 def _by_trees(table: NearTable, u: Float, v: Float, count: int, limit: float | None) -> tuple[Index, Float]:
     """The same from trees of both clouds, without a look at most pairs."""
     n, m = table.shape
-    below = np.inf if limit is None else limit
-    in_row, costs, _ = table.columns.nearest(table.first, -v, count)
-    by_rows = costs - v[in_row] - u[:, None]
-    in_column, costs, _ = table.rows.nearest(table.second, -u, count)
-    by_columns = costs - u[in_column] - v[:, None]
+    # Searches that end at the limit are far quicker; what is tight is found even where only what pays is asked for.
+    most, limit = (np.inf, np.inf) if limit is None else (abs(limit), limit)
+    in_row, by_rows = table.columns.nearest(table.first, -v, count, u + most)
+    in_column, by_columns = table.rows.nearest(table.second, -u, count, v + most)
+    by_rows, by_columns = by_rows - u[:, None], by_columns - v[:, None]
     pairs = [
-        (np.arange(n)[:, None] * m + in_row)[by_rows < below],
-        (in_column * m + np.arange(m)[:, None])[by_columns < below],
+        (np.arange(n)[:, None] * m + in_row)[by_rows < limit],
+        (in_column * m + np.arange(m)[:, None])[by_columns < limit],
     ]
-    return distinct(pairs), by_rows.min(axis=1)
+    return distinct(pairs), np.minimum(by_rows[:, 0], max(limit, 0.0))
 
 
 def _compiled_pass(table: CostTable, u: Float, v: Float, count: int, limit: float | None) -> tuple[Index, Float]:

@@ -23,8 +23,9 @@ _TILE = 512
 _SAMPLED = 32
 # The first epsilon in units of that spread, the factor between two, and the last one times the number of rows.
 _FIRST, _FACTOR, _LAST = 0.05, 5.0, 0.5
-# The share of rows that is left to shortest paths, and bids for each row after which all are: ties.
-_LEAVE, _BIDS = 0.02, 60
+# The share of rows that is left to shortest paths, and bids for each row after which all are: ties. From given prices
+# that many fewer, then all begins anew: they were poor.
+_LEAVE, _BIDS, _WARM_BIDS = 0.02, 60, 20
 # Unit roundoff of float64.
 _UNIT = 2.0**-53
 
@@ -112,12 +113,14 @@ def _reach(costs, i, v, ahead, key, pred):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def match(costs, bits, v, partner, owner):  # type: ignore[no-untyped-def]
-    """The best partner of each row, and prices ``v`` that prove it; ``v`` has one more entry, which holds ``bits``."""
+def match(costs, bits, v, partner, owner, warm):  # type: ignore[no-untyped-def]
+    """The best partner of each row, and prices ``v`` that prove it; ``v`` has one more entry, which holds ``bits``.
+
+    ``warm`` says whether the prices are a start.
+    """
     n = costs.shape[0]
     mask = (np.int64(1) << bits) - 1
-    v[:n], v[n] = 0, bits
-    partner[:], owner[:] = -1, -1
+    v[n] = bits
     room, queue = np.empty(n, np.int64), np.empty(n, np.int64)
     step = max(1, n // _SAMPLED)
     means = np.zeros((n + step - 1) // step)
@@ -129,7 +132,35 @@ def match(costs, bits, v, partner, owner):  # type: ignore[no-untyped-def]
     spread = np.median(means)
     eps = max(np.int64(1), np.int64(_FIRST * spread))
     last = max(np.int64(1), np.int64(_LAST * spread / n))
-    leave, bids = np.int64(_LEAVE * n), _BIDS * n
+    off = _mean_slack(costs, mask, v, room) if warm else eps
+    if off >= eps or _auction(costs, mask, v, partner, owner, room, queue, max(off, last), last, _WARM_BIDS * n) == 0:
+        v[:n] = 0
+        _auction(costs, mask, v, partner, owner, room, queue, eps, last, _BIDS * n)
+    _finish(costs, mask, v, partner, owner, room, queue)
+
+
+@njit(cache=True, nogil=True, error_model="numpy", **UNCOUNTED)
+def _mean_slack(costs, mask, v, slack):  # type: ignore[no-untyped-def]
+    """How far prices could rise until each column is the best one of some row, on average: 0 for optimal prices."""
+    n = costs.shape[0]
+    slack[:] = _FAR
+    for i in range(n):
+        best = _FAR
+        for j in range(n):
+            best = min(best, costs[i, j] - v[j])
+        for j in range(n):
+            slack[j] = min(slack[j], costs[i, j] - v[j] - best)
+    total = 0.0
+    for j in range(n):
+        total += np.float64(slack[j])
+    return np.int64(total / n / (mask + 1))
+
+
+@njit(cache=True, nogil=True, error_model="numpy", **UNCOUNTED)
+def _auction(costs, mask, v, partner, owner, room, queue, eps, last, bids):  # type: ignore[no-untyped-def]
+    """Bid with a falling epsilon until few rows are left, or so often; returns how many bids were left."""
+    n, bits, leave = costs.shape[0], v[v.size - 1], np.int64(_LEAVE * costs.shape[0])
+    partner[:], owner[:] = -1, -1
     while bids > 0:
         free, at, rise = 0, 0, eps << bits
         for i in range(n):
@@ -158,7 +189,7 @@ def match(costs, bits, v, partner, owner):  # type: ignore[no-untyped-def]
         if eps <= last:
             break
         eps = max(np.int64(eps / _FACTOR), last)
-    _finish(costs, mask, v, partner, owner, room, queue)
+    return bids
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -244,8 +275,11 @@ def prove(costs, relative, partner, u, v, paid, proof):  # type: ignore[no-untyp
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def assign(costs, relative, partner, u, v, paid, proof, kept):  # type: ignore[no-untyped-def]
-    """The optimal assignment of one matrix of costs with its potentials and proof; ``kept`` is room of that size."""
+def assign(costs, relative, start, partner, u, v, paid, proof, kept):  # type: ignore[no-untyped-def]
+    """The optimal assignment of one matrix of costs with its potentials and proof; ``kept`` is room of that size.
+
+    ``start`` is a second potential to begin from, or empty.
+    """
     n = costs.shape[0]
     bits = np.int64(0)
     while (1 << bits) < n:
@@ -256,7 +290,10 @@ def assign(costs, relative, partner, u, v, paid, proof, kept):  # type: ignore[n
         proof[:] = -np.inf
         return
     if scale > 0.0:
-        match(costs=kept, bits=bits, v=prices, partner=partner, owner=owner)
+        most = 2.0 ** (_BITS - bits)
+        for j in range(start.size):
+            prices[j] = np.int64(min(max((start[j] - low[j]) * scale, -most), most)) << bits
+        match(kept, bits, prices, partner, owner, start.size > 0)
     else:
         prices[:] = 0
         for i in range(n):
@@ -271,11 +308,12 @@ def assign(costs, relative, partner, u, v, paid, proof, kept):  # type: ignore[n
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def assign_samples(x, y, starts, relative, partner, u, v, paid, proofs, room, whole_room):  # type: ignore[no-untyped-def]
+def assign_samples(x, y, starts, relative, start, partner, u, v, paid, proofs, room, whole_room):  # type: ignore[no-untyped-def]
     """The assignments of several problems between samples; those of problem ``k`` begin at ``starts[k]``.
 
-    A partner is a number within the problem, and there is a proof for each problem. Of ``n`` samples of ``d`` features
-    a problem takes ``n * (n + 2 * (d + 7))`` entries of ``room`` and ``n * n`` of ``whole_room``.
+    ``start`` has second potentials to begin from, or is empty. A partner is a number within the problem, and there is a
+    proof for each problem. Of ``n`` samples of ``d`` features a problem takes ``n * (n + 2 * (d + 7))`` entries of
+    ``room`` and ``n * n`` of ``whole_room``.
     """
     d = x.shape[1]
     width = d + -d % 8
@@ -290,4 +328,4 @@ def assign_samples(x, y, starts, relative, partner, u, v, paid, proofs, room, wh
             for j in range(d):
                 left[i, j], right[j, i] = x[a + i, j], y[a + i, j]
         squared_costs(left, right, costs)
-        assign(costs, relative, partner[a:b], u[a:b], v[a:b], paid[a:b], proofs[k], kept)
+        assign(costs, relative, start[a:b], partner[a:b], u[a:b], v[a:b], paid[a:b], proofs[k], kept)

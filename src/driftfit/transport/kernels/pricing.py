@@ -6,7 +6,6 @@ import numpy as np
 from numba import njit
 
 from driftfit.transport.kernels import UNCOUNTED
-from driftfit.transport.kernels.auction import enqueue, place_bid
 from driftfit.transport.kernels.lists import ROUNDING, code_minima, in_range, insert, lane_minima, too_coarse
 
 # Columns looked at together: hardly any of them is among the least.
@@ -130,10 +129,10 @@ def replace_largest(values, places, value, place, count):  # type: ignore[no-unt
 
 
 @njit(cache=True, nogil=True)
-def cut_boxes(points, depth):  # type: ignore[no-untyped-def]
+def cut_boxes(points, depth, scale):  # type: ignore[no-untyped-def]
     """Points in the order of the leaves of a tree of this depth, where each box starts and stops, its two corners.
 
-    Boxes ``2 k + 1`` and ``2 k + 2`` are the halves of box ``k``.
+    Boxes ``2 k + 1`` and ``2 k + 2`` are the halves of box ``k``, across the side that is widest in ``scale``.
     """
     n, d = points.shape
     size = 2 ** (depth + 1) - 1
@@ -149,8 +148,8 @@ def cut_boxes(points, depth):  # type: ignore[no-untyped-def]
                 value = points[order[i], k]
                 least, most = min(least, value), max(most, value)
             low[box, k], high[box, k] = least, most
-            if most - least > widest:
-                widest, side = most - least, k
+            if scale[k] * (most - least) > widest:
+                widest, side = scale[k] * (most - least), k
         if 2 * box + 2 < size:
             some = order[a:b]
             values = np.empty(b - a)
@@ -201,8 +200,8 @@ def _bound(point, low, high, slope, least):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def nearest(queries, rows, price, tree, points, slope, least, wanted, idx, cost, floor, length, tau):  # type: ignore[no-untyped-def]
-    """For ``rows`` of the queries, the ``wanted`` points of least squared distance plus price.
+def nearest(queries, rows, price, tree, points, slope, least, wanted, most, idx, cost, floor, length, tau):  # type: ignore[no-untyped-def]
+    """For ``rows`` of the queries, the ``wanted`` points of least squared distance plus price, if below ``most[row]``.
 
     ``points`` has a row for each feature and is in the order of the tree. ``cost`` gets the distance alone,
     ``tau`` the largest value listed, which no other point is below. Returns how many points were looked at.
@@ -224,6 +223,7 @@ def nearest(queries, rows, price, tree, points, slope, least, wanted, idx, cost,
             bounds,
             values,
             distance,
+            most[row],
             idx,
             cost,
             floor,
@@ -234,13 +234,13 @@ def nearest(queries, rows, price, tree, points, slope, least, wanted, idx, cost,
 
 
 @njit(cache=True, nogil=True, **UNCOUNTED)
-def _search(point, row, price, tree, points, slope, least, stack, bounds, values, distance,  # type: ignore[no-untyped-def]
+def _search(point, row, price, tree, points, slope, least, stack, bounds, values, distance, most,  # type: ignore[no-untyped-def]
             idx, cost, floor, length, tau):  # fmt: skip
-    """One row of `nearest`; the arrays before the last five are room to work in."""
+    """One row of `nearest`; the arrays before the bound are room to work in."""
     order, start, stop, low, high = tree
     size, wanted, looks = start.size, values.size, 0
     for k in range(wanted):
-        values[k] = np.inf
+        values[k] = most
     places, height = idx[row], 1
     stack[0], bounds[0] = 0, -np.inf
     while height > 0:
@@ -276,7 +276,7 @@ def _search(point, row, price, tree, points, slope, least, stack, bounds, values
                 replace_largest(values, places, value, first + j, wanted)
     found = 0
     for k in range(wanted):
-        if values[k] < np.inf:
+        if values[k] < most:
             at, total = places[k], 0.0
             for f in range(point.size):
                 difference = point[f] - points[f, at]
@@ -286,50 +286,3 @@ def _search(point, row, price, tree, points, slope, least, stack, bounds, values
     length[row] = found
     tau[row] = values[0]
     return looks
-
-
-@njit(cache=True, nogil=True)
-def bid_near(queue, state, idx, cost, floor, length, tau, price, shares, eps, limit,  # type: ignore[no-untyped-def]
-             queries, tree, points, slope, least, wanted, patience, budget):  # fmt: skip
-    """Auction as `bid` does, but a row whose list is at its end gets a new one at once.
-
-    ``state`` holds the queue's head, its size, nothing, the bids made, searches made and points looked at. Prices are
-    looked at again after ``patience`` searches. Ends early when searches look at more than ``budget`` points each.
-    """
-    _, start, stop, _, _ = tree
-    stack, bounds = np.empty(128, np.int64), np.empty(128)
-    values, distance = np.empty(wanted), np.empty(stop[start.size - 1] - start[start.size - 1] + 2)
-    free, queued, first, following, holder, mass, ask, unused, left = shares
-    bids, since = 0, 0
-    while state[1] > 0 and bids < limit and unused[0] > 1:
-        if left[0] <= left[1]:
-            state[1] = 0
-            break
-        row = queue[state[0]]
-        if not place_bid(
-            row, idx, cost, floor, length, tau, price, free, queued, first, following, holder, mass, ask, unused, left,
-            eps, queue, state,
-        ):  # fmt: skip
-            if state[5] > budget * (state[4] + 1000):
-                break
-            since += 1
-            if since == patience:
-                lean_prices(price, tree, points, slope, least)
-                since = 0
-            state[4] += 1
-            state[5] += _search(
-                queries[row], row, price, tree, points, slope, least, stack, bounds, values, distance,
-                idx, cost, floor, length, tau,
-            )  # fmt: skip
-            place_bid(
-                row, idx, cost, floor, length, tau, price, free, queued, first, following, holder, mass, ask, unused,
-                left, eps, queue, state,
-            )  # fmt: skip
-        state[0] = state[0] + 1 if state[0] + 1 < queue.size else 0
-        state[1] -= 1
-        bids += 1
-        queued[row] = free[row] > left[2]
-        if queued[row]:
-            enqueue(row, queue, state, queued)
-    state[3] += bids
-    return state[1]

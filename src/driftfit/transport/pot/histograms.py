@@ -81,7 +81,7 @@ def emd(given: SimpleNamespace) -> Any:
     check_marginals : bool
         Whether different total masses are an error; else ``b`` is scaled to the mass of ``a``.
     potentials_init : two arrays, optional
-        Potentials to start from; the plan is optimal whatever they are.
+        Potentials to start from; the plan is optimal whatever they are. Sparse costs make no use of them.
 
     Returns
     -------
@@ -240,7 +240,7 @@ def optimal(costs: Float, a: Float, b: Float, start: Any = None) -> Found:
     """
     if not _feasible(a, b) or not (np.isfinite(costs.sum()) or np.isfinite(costs).all()):
         return Found.nothing(*costs.shape)
-    problem = Problem.from_costs(costs, a, b)
+    problem = Problem.from_costs(costs, a, b, start)
     solution = Exact(device="cpu").solve(problem)
     mass, unit = solution.mass * a.sum(), problem.unit
     first = np.zeros(len(a)) if solution.potential0 is None else solution.potential0 * unit

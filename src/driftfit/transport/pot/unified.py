@@ -148,7 +148,8 @@ def solve_sample(given: SimpleNamespace) -> Any:
     w1, total = check_sums(w0, w1), float(w0.sum())
     cost: Cost = SquaredEuclidean() if given.metric == "sqeuclidean" else PowerMetric(given.metric)
     at_home = given.metric == "sqeuclidean" and getattr(x0, "is_cuda", False)
-    problem = Problem.of(*((x0.detach(), x1.detach()) if at_home else (lib.host(x0), lib.host(x1))), w0, w1, cost)
+    clouds = (x0.detach(), x1.detach()) if at_home else (lib.host(x0), lib.host(x1))
+    problem = Problem.of(*clouds, w0, w1, cost, given.potentials_init)
     found = Exact().solve(problem)
     kind = x0 if a is None else a
     u, v = _potentials(problem, found, w0, w1)

@@ -158,9 +158,9 @@ class LoopedAuction:
         if table.by_product:
             products = Products.of(table)
             self.table, self._terms = products.table, products.row_term
-            self._provider: _Timed | _TimedTree = _Timed(product_provider(products, _MEMORY))
+            self._provider = _Timed(product_provider(products, _MEMORY))
         elif table.quick:
-            self._provider = _TimedTree(NearTable(table))
+            self._provider = _Timed(TreeCosts(NearTable(table)))
         else:
             self._provider = _Timed(BlockCosts(table.block, table.shape[0], np.zeros(table.shape[1])))
         self._state = AuctionState.fresh(self._provider)
@@ -235,22 +235,3 @@ class _Timed:
 
     def sample(self, rows: Index) -> NDArray[Any]:
         return self.provider.sample(rows)
-
-
-@dataclass(eq=False)
-class _TimedTree(TreeCosts):
-    """The same with a tree, which also lists rows while they bid."""
-
-    until: float = math.inf
-
-    def k_best(self, rows: Index, prices: Float, lists: CandidateLists) -> None:
-        self._look_at_the_clock()
-        super().k_best(rows, prices, lists)
-
-    def bid(self, queue: NDArray[np.int32], counts: Index, into: tuple[Any, ...], eps: float) -> int:
-        self._look_at_the_clock()
-        return super().bid(queue, counts, into, eps)
-
-    def _look_at_the_clock(self) -> None:
-        if time.monotonic() > self.until:
-            raise _TimeUpError

@@ -13,11 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftfit.transport.costs.near import NearTable, SampleTree
 from driftfit.transport.costs.products import NO_CODES, PRODUCT_ENTRIES, Products
-from driftfit.transport.costs.squared import SquaredDistances
 from driftfit.transport.costs.table import row_parts
-from driftfit.transport.solvers.lists import BlockCosts, CandidateLists, CostProvider, Shares, StoredCosts, TreeCosts
+from driftfit.transport.solvers.lists import BlockCosts, CandidateLists, CostProvider, Shares, StoredCosts
 
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -31,11 +29,11 @@ _LEAVE, _ROUGH_LEAVE = 1e-3, 3e-3
 # Bids between two looks at the clock and at Ctrl-C.
 _SLICE = 100_000
 # Rows are scanned some 7 times, in a rough auction too; where it takes this many, prices creep up among ties.
-_SCANS_PER_ROW, _ROUGH_SCANS_PER_ROW, _NEAR_SCANS_PER_ROW = 25, 40, 60
+_SCANS_PER_ROW, _ROUGH_SCANS_PER_ROW = 25, 40
 # Rows that are listed without a second core.
 _FEW_ROWS = 64
-# Samples from which it pays to assign the means of small boxes first.
-_COARSE_FROM = 600
+# Bids for each row, from given prices, after which they were poor.
+_WARM_BIDS = 30
 # Costs of so few different values are mass ties from the beginning.
 _FEW_VALUES = 16
 # Where most costs lie within this share of the spread, one epsilon does not serve all samples.
@@ -104,13 +102,17 @@ class AuctionState:
         provider.k_best(rows, self.prices, self.lists)
 
 
-def assign(provider: CostProvider, *, progress: Progress | None = None, budget: float = np.inf) -> AuctionState:
-    """Solve the assignment problem of a provider exactly.
+def assign(
+    provider: CostProvider, v: Float | None = None, budget: float = np.inf, progress: Progress | None = None
+) -> AuctionState:
+    """Solve the assignment problem of a provider exactly, from a second potential where there is one.
 
     Raises `TiesError` when the auction needs more than ``budget`` bids.
     """
-    state = AuctionState.fresh(provider)
-    auction(provider, state, progress=progress, budget=budget)
+    state = None if v is None else _resumed(provider, provider.offset - v)
+    if state is None:
+        state = AuctionState.fresh(provider)
+        auction(provider, state, progress=progress, budget=budget)
     state.settle()
     finish(provider, state, progress, budget=budget)
     # The paths raised some prices far above those that lists were made at. Whoever goes on from here, to
@@ -142,22 +144,12 @@ def auction(
         raise TiesError(state.prices - provider.offset)
     if spread > 0:
         last = spread * max(tolerance, 0.1 / n)
-        eps, fresh = spread * _FIRST_EPSILON, state.prices.copy()
-        near = _coarse_prices(provider, state, eps) if isinstance(provider, TreeCosts) else 0.0
+        eps = spread * _FIRST_EPSILON
         state.relist(provider, np.arange(n))
-        if near and isinstance(provider, TreeCosts) and not provider.pays:
-            state.begin(fresh)
-            near = 0.0
-            provider.forget_prices()
-            state.relist(provider, np.arange(n))
-        eps = near or eps
         while True:
             # Behind the last phase there is only the finish, to which they would be its longest searches.
             share = 0.0 if tolerance == 0 and eps <= last else _ROUGH_LEAVE if tolerance > 0 else _LEAVE
             scans = _ROUGH_SCANS_PER_ROW if tolerance > 0 else _SCANS_PER_ROW
-            if near and isinstance(provider, TreeCosts) and provider.pays:
-                # Searches in a tree are as quick for a few rows as for many.
-                share, scans = 0.0, _NEAR_SCANS_PER_ROW
             if tolerance == 0 and eps <= last:
                 # Many bids are to come; and hardly a search of the finish asks for more than today's lists hold.
                 state.relist(provider, np.arange(n))
@@ -172,24 +164,28 @@ def auction(
             eps = max(eps / _FACTOR, last)
 
 
-def _coarse_prices(provider: TreeCosts, state: AuctionState, eps: float) -> float:
-    """Begin with the prices between the means of small boxes; the epsilon to go on with, 0 where nothing is known.
+def _resumed(provider: CostProvider, prices: Float) -> AuctionState | None:
+    """What bids from given prices end with; ``None`` where these are too poor to be of use.
 
-    Boxes have the weight of their samples. They are coupled in the same way, boxes of boxes first.
+    They are off by how far they could rise until each column is the best one of some row: the epsilon to begin with.
     """
-    table = provider.table
-    if min(table.shape) < _COARSE_FROM or state.shares is None:
-        return 0.0
-    weights, whole = (state.shares.free, state.shares.mass[: table.shape[1]]), state.shares.whole
-    (first, within0, mass0), (second, within1, mass1) = (
-        tree.means(side) for tree, side in zip((table.rows, table.columns), weights, strict=True)
-    )
-    coarse = TreeCosts(NearTable(SquaredDistances(first, second, 0.0, 0.0, True)))
-    found = AuctionState.fresh(coarse, None if whole else (mass0, mass1))
-    auction(coarse, found)
-    u = list_minima(found)[0]
-    state.begin(-SampleTree(first).nearest(table.second, -u, 1)[2])
-    return min(eps, within0 + within1)
+    state, n = AuctionState.fresh(provider), len(prices)
+    state.begin(prices)
+    state.relist(provider, np.arange(n))
+    lists, slack, spread = state.lists, np.full(n, np.inf), cost_spread(provider)[0]
+    here = np.arange(lists.idx.shape[1]) < lists.length[:, None]
+    values = np.where(here, lists.cost + prices[lists.idx], np.inf)
+    np.minimum.at(slack, lists.idx[here], (values - values.min(axis=1)[:, None])[here])
+    eps, last = float(slack.mean()), spread * 0.1 / n
+    while eps <= spread * _FIRST_EPSILON:
+        try:
+            run_phase(provider, state, max(eps, last), leave=_LEAVE if eps > last else 0.0, budget=_WARM_BIDS * n)
+        except TiesError:
+            break
+        if eps <= last:
+            return state
+        eps /= _FACTOR
+    return None
 
 
 def sampled_costs(provider: CostProvider) -> Float:
@@ -241,11 +237,6 @@ def run_phase(
     kept: tuple[Any, float, Any, int] = np.zeros((0, 0), np.float32), 1.0, NO_CODES.arrays, 0
     if isinstance(provider, StoredCosts):
         kept = provider.matrix, provider.factor, provider.quantised.arrays, _FEW_ROWS
-    while isinstance(provider, TreeCosts) and provider.pays and counts[1]:
-        before = provider.searches
-        provider.bid(queue, counts, (*read, shares.arrays), eps)
-        state.scans += provider.searches - before
-        _check(provider, state, counts, budget, scans)
     while True:
         while bid_and_list(*kept, lists.wanted, queue, counts, parked, *read, shares.arrays, eps, _SLICE):
             _check(provider, state, counts, budget, np.inf)

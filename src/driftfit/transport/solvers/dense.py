@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from driftfit.transport.arrays import has_numba, in_threads
 from driftfit.transport.costs.table import gamma
-from driftfit.transport.plan import Certificate, relative_gap
+from driftfit.transport.plan import Certificate, Plan, relative_gap
 
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -67,9 +67,28 @@ class Assignments:
         dual = max(dual, 0.0)
         return Certificate(primal, dual, relative_gap(primal, dual), 0.0, seconds, "potentials", resolution)
 
+    def plan(self, k: int, seconds: float, solver: Any) -> Plan:
+        """The plan of a problem, which took the solver so many seconds."""
+        part = self.part(k)
+        n, certificate = part.stop - part.start, self.certificate(k, seconds)
+        rows, mass = np.arange(n), np.full(n, 1.0 / n)
+        return Plan(
+            rows, self.partner[part], mass, (n, n), self.paid[part], certificate, solver, potentials=self.potentials(k)
+        )
 
-def assign_samples(x: Float, y: Float, sizes: Any) -> Assignments:
+    def part(self, k: int) -> slice:
+        """Where the samples of a problem are."""
+        return slice(int(self.starts[k]), int(self.starts[k + 1]))
+
+    def potentials(self, k: int) -> tuple[Float, Float]:
+        """Both potentials of a problem, feasible for all its pairs."""
+        return self.u[self.part(k)], self.v[self.part(k)]
+
+
+def assign_samples(x: Float, y: Float, sizes: Any, start: Float | None = None) -> Assignments:
     """Optimal permutations between samples at squared distances, one problem after the other.
+
+    ``start`` has second potentials to begin from, also one after the other.
 
     >>> found = assign_samples(np.array([[0.0], [1.0]]), np.array([[5.0], [4.0]]), [2])
     >>> found.partner.tolist(), float(found.proofs[0, 0])
@@ -79,6 +98,7 @@ def assign_samples(x: Float, y: Float, sizes: Any) -> Assignments:
 
     found, d = Assignments.empty(sizes), x.shape[1]
     starts, relative, most = found.starts, gamma(d + 16), int(max(sizes))
+    given = np.empty(0) if start is None else start
 
     def work(part: slice) -> None:
         room, whole = _room(most * (most + 2 * (d + 7)), most * most)
@@ -86,14 +106,14 @@ def assign_samples(x: Float, y: Float, sizes: Any) -> Assignments:
         a, b = int(some[0]), int(some[-1])
         each = (side[a:b] for side in (found.partner, found.u, found.v, found.paid))
         solve: Any = compiled
-        solve(x[a:b], y[a:b], some - a, relative, *each, found.proofs[part], room, whole)
+        solve(x[a:b], y[a:b], some - a, relative, given[a:b], *each, found.proofs[part], room, whole)
 
     in_threads(work, len(sizes), small=len(sizes) == 1)
     return found
 
 
-def assign_costs(costs: Float) -> Assignments:
-    """The optimal permutation for a square matrix of costs.
+def assign_costs(costs: Float, start: Float | None = None) -> Assignments:
+    """The optimal permutation for a square matrix of costs; ``start`` is a second potential to begin from.
 
     >>> assign_costs(np.array([[0.0, 2.0], [1.0, 5.0]])).partner.tolist()
     [1, 0]
@@ -103,7 +123,8 @@ def assign_costs(costs: Float) -> Assignments:
     n = len(costs)
     found = Assignments.empty([n])
     whole = _room(0, n * n)[1][: n * n].reshape(n, n)
-    assign(costs, 0.0, found.partner, found.u, found.v, found.paid, found.proofs[0], whole)
+    given = np.empty(0) if start is None else start
+    assign(costs, 0.0, given, found.partner, found.u, found.v, found.paid, found.proofs[0], whole)
     return found
 
 

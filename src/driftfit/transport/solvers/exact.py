@@ -5,14 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from driftfit.errors import InputError
-from driftfit.transport.arrays import has_numba, vector
+from driftfit.transport.arrays import beside, has_numba, vector
 from driftfit.transport.costs.near import NearTable
 from driftfit.transport.costs.products import ProductTable
 from driftfit.transport.costs.squared import SquaredDistances
@@ -29,24 +29,23 @@ from driftfit.transport.solvers.auction import (
     refine,
 )
 from driftfit.transport.solvers.dense import DENSE, assign_costs
-from driftfit.transport.solvers.lists import BlockCosts, CostProvider, StoredCosts, TreeCosts
+from driftfit.transport.solvers.levels import by_levels
+from driftfit.transport.solvers.lists import BlockCosts, CostProvider, StoredCosts
 from driftfit.transport.solvers.masters import LinearProgramme, Matching
-from driftfit.transport.solvers.pricing import CANDIDATES, Master, price_out, whole_units
+from driftfit.transport.solvers.pricing import SMALL_PAIRS, Master, Pairs, PoorStartError, price_out, whole_units
 from driftfit.transport.solvers.simplex import TransportTree
 from driftfit.transport.solvers.sinkhorn import annealed_potentials, annealing
 
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
 
-# Up to this many pairs the simplex takes them all at once.
-SMALL_PAIRS = 250 * 250
 # A run of the auction takes some 30 bids for each sample, a rough one between weights up to a hundred; mass ties take
 # thousands.
 _BIDS_PER_SAMPLE, _ROUGH_BIDS_PER_SAMPLE = 1000, 200
-# The rough auction stops at this share of the costs' spread, with few features at that one.
-_ROUGH, _NEAR_ROUGH = 1e-3, 6e-4
+# The rough auction stops at this share of the costs' spread.
+_ROUGH = 1e-3
 # Samples from which a search in a tree is quicker than a pass over all of them.
-_NEAR_FROM = 5000
+_NEAR_FROM = 1025
 # Pairs for which the simplex may take over when the auction meets ties.
 _RESCUE_PAIRS = 2 * 10**8
 # Entropic potentials to start from: in units of the mean cost, and sweeps at the last level.
@@ -126,7 +125,7 @@ class Exact:
             v = second_potential_on_a_line(problem, line)
             plain = SquaredDistances(problem.x0, problem.x1, 0.0, 0.0, direct=True)
             return self._by_pricing(problem, _moved(v, plain, problem.table(apart=True)))
-        if problem.uniform and has_numba():
+        if problem.uniform and has_numba() and not _near(problem.table(apart=True)):
             return self._by_auction(problem)
         return self._by_pricing(problem)
 
@@ -140,10 +139,11 @@ class Exact:
             if products is not None:
                 seen = products.table
                 with suppress(PrecisionError):
-                    found = assign(product_provider(products, self.memory), progress=self.progress, budget=budget)
+                    provider = product_provider(products, self.memory)
+                    found = assign(provider, _start(problem, seen), budget, self.progress)
                     return _permutation(refine(products, found), seen)
             seen = table = self._kept(table)
-            return _permutation(assign(self._provider(table), progress=self.progress, budget=budget), table)
+            return _permutation(assign(self._provider(table), _start(problem, table), budget, self.progress), table)
         except TiesError as left:
             return self._by_pricing(problem, _moved(-left.prices, seen, table), table)
 
@@ -152,9 +152,7 @@ class Exact:
         n, m = table.shape
         if 8.0 * n * m <= self.memory and not table.quick:
             return HeldTable.of(table)
-        if table.quick and isinstance(table, SquaredDistances) and min(n, m) >= _NEAR_FROM:
-            return NearTable(table)
-        return table
+        return _near(table) or table
 
     def _priced(self, problem: Problem, table: CostTable) -> CostTable:
         """Costs for pricing: a float32 product where that serves, else those of `_kept`."""
@@ -171,8 +169,6 @@ class Exact:
         n, m = costs.shape
         if isinstance(costs, HeldTable):
             return StoredCosts(costs.matrix, np.zeros(m))
-        if isinstance(costs, NearTable):
-            return TreeCosts(costs)
         return BlockCosts(costs.block, n, np.zeros(m), quick=costs.quick)
 
     def _by_pricing(self, problem: Problem, v: Any = None, table: CostTable | None = None) -> Solution:
@@ -189,40 +185,44 @@ class Exact:
             self.progress("costs", 1.0)
         weights = whole_units(problem.weights0, problem.weights1)
         small = not problem.on_device and n * m <= SMALL_PAIRS
-        if v is None:
-            v = vector(table.home, m, 0.0) if small else self._start(problem, table)
-        rows, cols, mass, u = price_out(
-            table,
-            weights,
-            v,
-            self._master(problem, weights),
-            candidates=max(n, m) if small else CANDIDATES,
-            progress=self.progress,
-        )
-        return Solution(rows, cols, mass / weights[0].sum(), table.potential0(u))
+        start = _start(problem, table) if v is None else None
+        master, pairs = self._master(problem, weights), None
+        try:
+            if v is None:
+                v, pairs = (vector(table.home, m, 0.0), None) if small else self._approximate(problem, table, start)
+            rows, cols, mass, u = price_out(
+                table, weights, v, master, self.progress, pairs=pairs, given=start is not None
+            )
+        except PoorStartError:
+            return self._by_pricing(replace(problem, start=None))
+        order = np.argsort(rows, kind="stable")
+        return Solution(rows[order], cols[order], mass[order] / weights[0].sum(), table.potential0(u))
 
     def _master(self, problem: Problem, weights: tuple[Float, Float]) -> Master:
         if problem.uniform and (problem.on_device or not has_numba()):
             return Matching(problem.shape[0])
         return TransportTree(*weights, self.max_iterations) if has_numba() else LinearProgramme(*weights)
 
-    def _start(self, problem: Problem, table: CostTable) -> Any:
-        """An approximate potential of the second cloud."""
+    def _approximate(self, problem: Problem, table: CostTable, start: Float | None) -> tuple[Any, Pairs | None]:
+        """An approximate potential of the second cloud, from a given one where that serves, and pairs of a plan."""
+        if isinstance(table, NearTable):
+            return by_levels(table, whole_units(problem.weights0, problem.weights1), start)
+        if start is not None:
+            return beside(table.home, start), None
         if not problem.on_device and has_numba():
-            return self._rough_auction(problem, table)
+            return self._rough_auction(problem, table), None
         levels = annealing(_EPSILON) * (mean_cost(table) or 1.0)
         weights = problem.weights0, problem.weights1
-        return annealed_potentials(table, weights, levels, last_sweeps=_LAST_SWEEPS, progress=self.progress)[1]
+        return annealed_potentials(table, weights, levels, last_sweeps=_LAST_SWEEPS, progress=self.progress)[1], None
 
     def _rough_auction(self, problem: Problem, table: CostTable) -> Float:
         """A potential of the second cloud, from a rough auction."""
         provider, seen = self._seen(table)
         state = AuctionState.fresh(provider, whole_units(problem.weights0, problem.weights1))
         # Where the budget ends the run, whatever prices it reached are a start.
-        tolerance = _NEAR_ROUGH if isinstance(provider, TreeCosts) else _ROUGH
         budget = _ROUGH_BIDS_PER_SAMPLE * max(problem.shape)
         with suppress(TiesError):
-            auction(provider, state, tolerance=tolerance, progress=self.progress, budget=budget)
+            auction(provider, state, tolerance=_ROUGH, progress=self.progress, budget=budget)
         return _moved(provider.offset - state.prices, seen, table)
 
     def _seen(self, table: CostTable) -> tuple[CostProvider, CostTable]:
@@ -235,10 +235,22 @@ class Exact:
 def _on_all_pairs(problem: Problem) -> Solution | None:
     """The optimal permutation where all costs are soon at hand; ``None`` where whole numbers are too coarse."""
     n = problem.shape[0]
-    found = assign_costs(np.ascontiguousarray(problem.cost_matrix()))
+    found = assign_costs(np.ascontiguousarray(problem.cost_matrix()), problem.start)
     if not found.proven[0]:
         return None
     return Solution(np.arange(n), found.partner, np.full(n, 1.0 / n), found.u)
+
+
+def _near(table: CostTable) -> NearTable | None:
+    """The costs with trees of both clouds, where these serve."""
+    if not (table.quick and isinstance(table, SquaredDistances) and min(table.shape) >= _NEAR_FROM and has_numba()):
+        return None
+    return NearTable(table)
+
+
+def _start(problem: Problem, table: CostTable) -> Float | None:
+    """The potential to begin from, as one of the solver's table."""
+    return None if problem.start is None else _moved(problem.start, problem.table(), table)
 
 
 def _moved(v: Float, seen: CostTable, table: CostTable) -> Float:

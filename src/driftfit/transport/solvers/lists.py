@@ -186,11 +186,6 @@ class TreeCosts:
         """Whether searches leave most samples out."""
         return self.table.columns.pays
 
-    @property
-    def searches(self) -> int:
-        """How many were made."""
-        return self.table.columns.searches
-
     def k_best(self, rows: Index, prices: Float, lists: CandidateLists) -> None:
         if not self.pays:
             BlockCosts(self.table.block, self.shape[0], prices, quick=True).k_best(rows, prices, lists)
@@ -203,24 +198,6 @@ class TreeCosts:
                 tree.look(prices)
                 self._since = 0
             tree.list_nearest(self.table.first, piece, prices, lists.wanted, lists.arrays)
-
-    def forget_prices(self) -> None:
-        """Prices fell: look at all of them before the next search."""
-        self._since = np.inf
-
-    def bid(self, queue: NDArray[np.int32], counts: Index, into: tuple[Any, ...], eps: float) -> int:
-        """Some bids with searches in between; fewer where they do not pay. Returns how many rows are left."""
-        from driftfit.transport.kernels.pricing import bid_near  # numba is slow to import
-
-        tree, patience = self.table.columns, max(1, self.shape[1] // _LOOK_EACH)
-        wanted, budget = max(1, into[0].shape[1] // 2), tree.most_looks
-        state = np.array([counts[0], counts[1], 0, 0, tree.searches, tree.looks], np.int64)
-        tree.look(into[5])
-        arguments: Any = (queue, state, *into, eps, _SLICE, self.table.first, *tree.arrays, wanted, patience, budget)
-        left = bid_near(*arguments)
-        counts[:2], counts[3] = state[:2], counts[3] + state[3]
-        tree.searches, tree.looks = int(state[4]), int(state[5])
-        return int(left)
 
     def dense(self, row: int) -> Float:
         return np.asarray(self.table.block(np.array([row]))[0])

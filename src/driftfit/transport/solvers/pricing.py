@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from driftfit.errors import SolverError
-from driftfit.transport.arrays import beside
+from driftfit.transport.arrays import beside, is_tensor
 from driftfit.transport.costs.near import NearTable
-from driftfit.transport.costs.passes import distinct, least_pairs, tighten
+from driftfit.transport.costs.passes import distinct, least_pairs, nearly_tight, tighten
 from driftfit.transport.costs.products import ProductTable, suspects
 from driftfit.transport.costs.table import CostTable
 from driftfit.transport.plan import monotone_entries
@@ -24,15 +24,22 @@ from driftfit.transport.problem import equal_weights
 
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
+Pairs = tuple[Index, Index]
 Progress = Callable[[str, float], None]
 
+# Up to this many pairs all of them are candidates.
+SMALL_PAIRS = 250 * 250
 # Candidate pairs for each row and column at first, and added in each round of pricing.
-CANDIDATES, _MORE_CANDIDATES = 6, 4
+_CANDIDATES, _MORE_CANDIDATES = 6, 4
 _MOST_CANDIDATES, _MOST_ROUNDS = 64, 100
 # Rounds of pricing by trees before a pass over all pairs.
 _TREE_ROUNDS = 4
 # Reduced costs above this share of the largest cost, with the sign turned, are rounding.
 _TOLERANCE = 1e-13
+
+
+class PoorStartError(Exception):
+    """A given potential is so far from the best one that another way to begin is quicker."""
 
 
 class Master(Protocol):
@@ -67,9 +74,10 @@ def price_out(
     weights: tuple[Float, Float],
     v: Any,
     master: Master,
-    *,
-    candidates: int = CANDIDATES,
     progress: Progress | None = None,
+    *,
+    pairs: Pairs | None = None,
+    given: bool = False,
 ) -> tuple[Index, Index, Float, Float]:
     """Rows, columns and mass of an optimal plan, and its first potential.
 
@@ -81,10 +89,10 @@ def price_out(
     v : array or tensor
         Approximate potential of the second cloud, where the table's blocks live.
     master : Master
-        Solves on the candidates.
-    candidates : int
-        Pairs for each row and column to begin with; as many as there are samples for all pairs.
-    progress : callable, optional
+    pairs : two int arrays, optional
+        Pairs of some plan, so that the candidates admit one.
+    given : bool
+        Whether the potential is a user's: where it is poor, `PoorStartError` says so soon.
 
     Examples
     --------
@@ -96,7 +104,7 @@ def price_out(
     [1, 0]
     """
     m = table.shape[1]
-    edges, more = _begin(table, weights, v, master, candidates), _MORE_CANDIDATES
+    edges, more = _begin(table, v, master, pairs or monotone_entries(*weights)[:2]), _MORE_CANDIDATES
     for number in range(_MOST_ROUNDS):
         master.improve()
         u, v = master.potentials
@@ -105,14 +113,14 @@ def price_out(
             progress("pricing", 1.0 if len(new) == 0 else 1.0 - 1.0 / (number + 2))
         if len(new) == 0:
             # The master leaves reduced costs that are negative by a rounding, or loose: make them tight.
-            u = u + slack
-            plan = master.entries()
+            u, plan = u + slack, master.entries()
             if _closed(table, plan, weights, u, v) or not master.sharpen(u, v):
                 return *plan, u
             continue
         if len(new) > sum(table.shape):
-            # The first potentials were poor: over all pairs at once, or more of them and fewer rounds. Trees find the
-            # pairs that pay so quickly that more rounds are better.
+            if given and number == 0:
+                raise PoorStartError
+            # The first potentials were poor: over all pairs at once, or more of them; trees serve for more rounds.
             if number >= (_TREE_ROUNDS if isinstance(table, NearTable) and table.pays else 1):
                 table = table.precise() if isinstance(table, ProductTable) else table
                 if master.sweep(table):
@@ -123,16 +131,14 @@ def price_out(
     raise SolverError(f"pricing did not end in {_MOST_ROUNDS} rounds; use Sinkhorn() for a plan with a proven gap")
 
 
-def _begin(table: CostTable, weights: tuple[Float, Float], v: Any, master: Master, candidates: int) -> Index:
-    """Give the master its first pairs, those of least reduced cost; their numbers."""
+def _begin(table: CostTable, v: Any, master: Master, pairs: Pairs) -> Index:
+    """Give the master its first pairs, those of least reduced cost and of a plan; their numbers."""
     n, m = table.shape
-    u, v = tighten(table, v)
-    if candidates >= max(n, m):
-        edges = np.arange(n * m)
+    if n * m <= SMALL_PAIRS and not is_tensor(table.home):
+        edges, (u, v) = np.arange(n * m), tighten(table, v)
     else:
-        # Pairs of some plan at all, so that the candidates admit one.
-        rows, cols, _ = monotone_entries(*weights)
-        edges = distinct([least_pairs(table, u, v, candidates)[0], rows * m + cols])
+        u, v, found = nearly_tight(table, v, _CANDIDATES)
+        edges = distinct([found, pairs[0] * m + pairs[1]])
     rows, cols = np.divmod(edges, m)
     costs = table.pairs(rows, cols)
     master.add(rows, cols, costs)
