@@ -24,7 +24,8 @@ from driftfit.selection.diagnosis.alignment_fit import off_grid
 from driftfit.selection.diagnosis.own_scale import own_scale_chance
 from driftfit.selection.exchange import moved
 
-_spec = importlib.util.spec_from_file_location("drift_worlds", Path(__file__).with_name("drift_worlds.py"))
+_SCRIPT = Path(__file__).parents[2] / "benchmarks" / "drift_worlds.py"
+_spec = importlib.util.spec_from_file_location("drift_worlds", _SCRIPT)
 worlds = importlib.util.module_from_spec(_spec)
 _spec.loader.exec_module(worlds)
 

@@ -1,6 +1,6 @@
 """Made-up drifts whose kind is known, and how often the diagnosis names it.
 
-    python tests/selection/drift_worlds.py [--seeds 20] [--first 0] [--windows 2 5 20] [--json FILE]
+    python benchmarks/drift_worlds.py [--seeds 20] [--first 0] [--windows 2 5 20] [--json FILE]
 
 Three measurements and a flag; two classes that overlap a little. The windows between source and target lie on the way.
 """
@@ -113,8 +113,7 @@ def main() -> None:
             rows.append(named(name, n_windows, seeds))
             print(rows[-1], flush=True)
     if chosen.target is not None:
-        # What writes a record lies with the benchmarks, which are no package.
-        write_record = run_path(str(Path(__file__).parents[2] / "benchmarks" / "records.py"))["write_record"]
+        write_record = run_path(str(Path(__file__).with_name("records.py")))["write_record"]
         write_record(chosen.target, rows, seeds)
 
 
