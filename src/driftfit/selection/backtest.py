@@ -57,17 +57,9 @@ class ForecastStore(Protocol):
 class Forecast:
     """What the ways said about one window of the past.
 
-    Attributes
-    ----------
-    window : int
-        Its number.
-    name : str
-    codes : int array
-        The labels of its rows that have one.
-    shares : dict of array of shape (n, K)
-        Class probabilities by each way that could run.
-    answers : dict of int array
-        What a way names, where that is not the class that the metric would.
+    ``window``: its number. ``codes``: the labels of its rows that have one. ``shares``: of shape (n, K); class
+    probabilities by each way that could run. ``answers``: what a way names, where that is not the class that the metric
+    would.
     """
 
     window: int

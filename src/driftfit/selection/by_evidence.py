@@ -45,10 +45,7 @@ _COMPARED = frozenset({Assumption.STRUCTURE, Assumption.PATH})
 class OwnAnswers:
     """What a model that somebody has in use says, as numbers of the classes.
 
-    Attributes
-    ----------
-    source, target : int arrays
-        About the rows of the source, and about those of the target.
+    ``source`` and ``target``: about the rows of the source, and about those of the target.
     """
 
     source: NDArray[np.int64]
@@ -71,30 +68,15 @@ class ByEvidence(Method):
     Where nothing is declared the source model stays, and it is shown what each assumption would change that the data do
     not refute.
 
-    Parameters
-    ----------
-    assume : Assumption, word or sequence of these
-        What may have changed; the one that is believed most first.
-    seed : int
-    max_samples : int or None
-        Plans are made between at most so many samples of each domain.
-    given : GivenProportions, optional
-        Class proportions of the target that somebody knows; proportions then count as declared.
-    in_use : OwnAnswers, optional
-        What a model that is in use already says: it is the reference, and stays where nothing is clearly better.
-    ladder : Ladder, optional
-        What `climb` found on the same domains.
-    of_one_kind : bool
-        Samples are images or the vectors of one encoder. Steps between windows are then not tested: methods of the
-        paper generate domains where they are large.
-    networks : bool
-        Whether the model is a torch network.
-    show_others : bool
-        Whether to adapt under each assumption that stands where none was declared, to show what it would change.
-    on_candidate : callable, optional
-        Called with the name and the adaptation of each candidate that is tried.
-    engine : Engine, optional
-        Where candidates run, side by side; the choice is the same.
+    ``assume``: what may have changed; the one that is believed most first. ``max_samples``: plans are made between at
+    most so many samples of each domain. ``given``: class proportions of the target that somebody knows; proportions
+    then count as declared. ``in_use``: what a model that is in use already says: it is the reference, and stays where
+    nothing is clearly better. ``ladder``: what `climb` found on the same domains. ``of_one_kind``: samples are images
+    or the vectors of one encoder. Steps between windows are then not tested: methods of the paper generate domains
+    where they are large. ``networks``: whether the model is a torch network. ``show_others``: whether to adapt under
+    each assumption that stands where none was declared, to show what it would change. ``on_candidate``: called with the
+    name and the adaptation of each candidate that is tried. ``engine``: where candidates run, side by side; the choice
+    is the same.
     """
 
     assume: Any = ()

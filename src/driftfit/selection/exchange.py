@@ -41,25 +41,13 @@ Values = list[NDArray[np.float64]]
 class Moved:
     """Whether anything differs between source and target beyond chance.
 
-    Attributes
-    ----------
-    p : float
-        Probability of such a difference, or a larger one, by chance.
-    unit : str
-        What was exchanged: ``"group"``, ``"block"`` or ``"row"``.
-    n_units : (int, int)
-        How many of them source and target have.
-    n_rows : (int, int)
-        Rows of source and target.
-    sayable : bool
-        Whether there are units enough that any difference could have been seen.
-    n_slow, n_columns : int
-        Columns that follow themselves over too much of a window to be judged, and all columns.
-    time : float
-        Rows that are worth one independent row.
-    columns : tuple of float
-        The same for each column by itself, adjusted for their number, where it was asked for; 1 for those that cannot
-        be judged, and never less than ``p``: a column moved only where something did.
+    ``p``: probability of such a difference, or a larger one, by chance. ``unit``: what was exchanged: ``"group"``,
+    ``"block"`` or ``"row"``. ``n_units``: how many of them source and target have. ``n_rows``: rows of source and
+    target. ``sayable``: whether there are units enough that any difference could have been seen. ``n_slow`` and
+    ``n_columns``: columns that follow themselves over too much of a window to be judged, and all columns. ``time``:
+    rows that are worth one independent row. ``columns``: the same for each column by itself, adjusted for their number,
+    where it was asked for; 1 for those that cannot be judged, and never less than ``p``: a column moved only where
+    something did.
     """
 
     p: float
@@ -130,12 +118,7 @@ class Sides:
     with rows in both samples, such as a customer seen in both windows, is exchanged with itself: its two parts
     change sides or stay. What it has of its own is then on both sides whatever happens, as it is in the samples.
 
-    Attributes
-    ----------
-    units : int array
-        Of the rows of both samples, one after the other.
-    n_first : int
-        Rows of the first sample.
+    ``units``: of the rows of both samples, one after the other. ``n_first``: rows of the first sample.
     """
 
     units: NDArray[np.int64]
@@ -211,22 +194,11 @@ def exchange_test(
     a column matters. Each is measured in deviations of its own exchanges. With too few units to reject anything the
     p-value is large (`Sides.sayable`).
 
-    Parameters
-    ----------
-    a, b : float arrays with one row per sample
-    units_a, units_b : int arrays
-        The unit of every row, as `row_units` gives it.
-    rng : Generator
-    n_exchanges : int
-    labels : int array, optional
-        A class for every row of ``a`` and then of ``b``, by a model that was trained on none of them: the distances of
-        all columns together are then also taken between rows less the mean of their class.
-    shared : bool
-        Equal numbers in ``units_a`` and ``units_b`` are one unit, seen on both sides; otherwise no unit is. How such a
-        unit is exchanged is told in `Sides`.
+    ``units_a`` and ``units_b``: the unit of every row, as `row_units` gives it. ``labels``: a class for every row of
+    ``a`` and then of ``b``, by a model that was trained on none of them: the distances of all columns together are then
+    also taken between rows less the mean of their class. ``shared``: equal numbers in ``units_a`` and ``units_b`` are
+    one unit, seen on both sides; otherwise no unit is. How such a unit is exchanged is told in `Sides`.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> x, y = rng.normal(size=(2, 100, 3))
     >>> each, tens = np.arange(100), np.arange(100) // 10
@@ -270,16 +242,8 @@ def column_chances(
     By the exchanges of all columns at once, step by step from the largest difference (Westfall and Young 1993): as
     safe as Holm's correction, and columns that say the same count as one.
 
-    Parameters
-    ----------
-    a, b : float arrays with one row per sample
-    sides : Sides
-        Of their rows.
-    rng : Generator
-    n_exchanges : int
+    ``sides``: of their rows.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> a, b, each = rng.normal(size=(100, 2)), rng.normal(size=(100, 2)) + [0.0, 2.0], np.arange(100)
     >>> chances = column_chances(a, b, Sides.of(each, each), rng)
@@ -303,16 +267,8 @@ def moved(sequence: DomainSequence, seed: int = 0, *, each_column: bool = False)
     Groups are exchanged where both ends have them, else blocks of neighbours where the order of the rows shows that
     they follow each other, else rows. Columns that follow themselves over too much of a window are left out and named.
 
-    Parameters
-    ----------
-    sequence : DomainSequence
-        Of numbers.
-    seed : int
-    each_column : bool
-        Whether to test every column by itself, too.
+    ``sequence``: of numbers. ``each_column``: whether to test every column by itself, too.
 
-    Examples
-    --------
     >>> rng = np.random.default_rng(0)
     >>> path = DomainSequence.from_arrays(rng.normal(size=(2, 200, 3)), labels=np.arange(200) % 2)
     >>> print(moved(path).rejected)
@@ -435,20 +391,10 @@ def _rows_beyond(on_first: NDArray[np.bool_], ends: NDArray[np.int64]) -> NDArra
 class _Columns:
     """The columns of both sides, ranked once.
 
-    Attributes
-    ----------
-    order : int array of shape (n, d)
-        Rows in ascending order of each column.
-    ends : bool array of shape (n, d)
-        Places in that order after which the value changes.
-    scores : array of shape (n, m)
-        Whose means on both sides are compared, those of one column side by side.
-    starts : int array of length d
-        The first score of each column.
-    pairs : array of shape (n, q)
-        Products of two columns.
-    normal : array of shape (n, d)
-        Normal scores.
+    ``order``: of shape (n, d); rows in ascending order of each column. ``ends``: of shape (n, d); places in that order
+    after which the value changes. ``scores``: of shape (n, m); whose means on both sides are compared, those of one
+    column side by side. ``starts``: of length d; the first score of each column. ``pairs``: of shape (n, q); products
+    of two columns. ``normal``: of shape (n, d); normal scores.
     """
 
     order: NDArray[np.int64]

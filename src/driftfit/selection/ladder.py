@@ -32,17 +32,9 @@ class Rung(Enum):
 class Tested:
     """An assumption, and whether what follows from it can be seen in the data.
 
-    Attributes
-    ----------
-    assumption : Assumption
-    objection : str or None
-        What the data say against it.
-    support : str
-        What was looked at, where nothing speaks against it.
-    testable : bool
-        Whether the data could have refuted it; where not, the objection says why, and nothing rests on it.
-    generated : bool
-        Whether it stands only for methods that generate domains: the given ones lie too far apart.
+    ``objection``: what the data say against it. ``support``: what was looked at, where nothing speaks against it.
+    ``testable``: whether the data could have refuted it; where not, the objection says why, and nothing rests on it.
+    ``generated``: whether it stands only for methods that generate domains: the given ones lie too far apart.
     """
 
     assumption: Assumption
@@ -73,15 +65,8 @@ class Tested:
 class Alternative:
     """What another model would answer if an assumption held that nobody declared.
 
-    Attributes
-    ----------
-    assumption : Assumption
-    method : str
-        Name of the method.
-    changed : float
-        Share of today's rows that it answers otherwise than the reference.
-    labels : int
-        Rows of today whose labels would settle which of the two is right; 0 where they hardly differ.
+    ``method``: name of the method. ``changed``: share of today's rows that it answers otherwise than the reference.
+    ``labels``: rows of today whose labels would settle which of the two is right; 0 where they hardly differ.
     """
 
     assumption: Assumption
@@ -113,21 +98,11 @@ def labels_to_settle(changed: float, n_rows: int) -> int:
 class Ladder:
     """What was declared and tested, and what the answer rests on.
 
-    Attributes
-    ----------
-    declared : tuple of Assumption
-        The one that is believed most first.
-    moved : Moved
-        Whether the target differs from the source at all.
-    tested : dict of Tested
-        By assumption: the declared ones, or all of them where none was declared. Empty where nothing moved.
-    rung : Rung
-    used : Assumption or None
-        The declared assumption that the chosen model rests on.
-    before, estimate : AccuracyEstimate or None
-        Accuracy on the target of the reference and of the chosen model, if the assumption holds.
-    others : tuple of Alternative
-        What other assumptions would change, where none was declared.
+    ``declared``: the one that is believed most first. ``moved``: whether the target differs from the source at all.
+    ``tested``: by assumption: the declared ones, or all of them where none was declared. Empty where nothing moved.
+    ``used``: the declared assumption that the chosen model rests on. ``before`` and ``estimate``: accuracy on the
+    target of the reference and of the chosen model, if the assumption holds. ``others``: what other assumptions would
+    change, where none was declared.
     """
 
     declared: tuple[Assumption, ...]
@@ -161,16 +136,9 @@ class Ladder:
 class LadderChoice(Choice):
     """A model that was chosen without labels of today, or with a few, and what that rests on.
 
-    Attributes
-    ----------
-    ladder : Ladder or None
-        None where labels of the target were at hand.
-    in_points : bool
-        Whether gains are in accuracy.
-    measured : tuple of AccuracyEstimate
-        Accuracy of the old and of the chosen model on labelled rows of the target, where there are some.
-    backtest : Backtest or None
-        What was measured on the labelled windows of the past, where there are enough.
+    ``ladder``: None where labels of the target were at hand. ``in_points``: whether gains are in accuracy.
+    ``measured``: accuracy of the old and of the chosen model on labelled rows of the target, where there are some.
+    ``backtest``: what was measured on the labelled windows of the past, where there are enough.
     """
 
     ladder: Ladder | None = None

@@ -44,19 +44,9 @@ def climb(
 ) -> Ladder:
     """Ask first whether anything moved, and then what speaks against each assumption.
 
-    Parameters
-    ----------
-    learner : Learner
-        Trained on the source.
-    sequence : DomainSequence
-        Labels but the source's are not looked at.
-    declared : tuple of Assumption
-        Those that are tested; all of them where none is declared, to show what each would mean.
-    seed : int
-    view : PathView, optional
-        A view of the same domains, where somebody has one.
-    found : Moved, optional
-        Whether anything moved, where that is known already.
+    ``learner``: trained on the source. ``sequence``: labels but the source's are not looked at. ``declared``: those
+    that are tested; all of them where none is declared, to show what each would mean. ``view``: a view of the same
+    domains, where somebody has one. ``found``: whether anything moved, where that is known already.
     """
     small = sequence.masked().each(lambda one: one.subsample(_MOST_ROWS, derive_seed(seed, "tests", one.name)))
     rows = small.each(lambda one: one.with_samples(numbers_of(learner, one)))

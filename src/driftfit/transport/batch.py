@@ -23,12 +23,7 @@ from driftfit.transport.solvers.exact import Exact
 class Plans(Sequence[Plan]):
     """Plans of a batch of problems, each with its certificate; a `Plan` is made when it is asked for.
 
-    Attributes
-    ----------
-    costs : float array
-        Cost of each plan.
-    bounds : float array
-        A proven lower bound on the cost of any plan, for each problem.
+    ``costs``: cost of each plan. ``bounds``: a proven lower bound on the cost of any plan, for each problem.
     """
 
     costs: NDArray[np.float64]

@@ -65,17 +65,8 @@ def proof(
     solver claims, the pair is feasible. On a device the costs may be those that were formed
     for the solver; costs that it has written into are not used.
 
-    Parameters
-    ----------
-    problem, solution
-    seconds : float
-        Time the solver took, to be written down.
-    costs : float array
-        ``problem.pair_costs(solution.rows, solution.cols)``.
-
-    Returns
-    -------
-    certificate, potentials in the cost of the samples if there are any
+    ``seconds``: time the solver took, to be written down. ``costs``: ``problem.pair_costs(solution.rows,
+    solution.cols)``. Returns the potentials in the cost of the samples too, if there are any.
     """
     rows, cols, mass = solution.rows, solution.cols, solution.mass
     unit = problem.unit
@@ -260,8 +251,6 @@ def transform_bound(
     The entries of a ``plan``, with their rows as numbers into ``rows`` and their costs, are a guess at where the minima
     are: if it is good, a float32 pass over the ``products`` of the same samples leaves few pairs undecided.
 
-    Examples
-    --------
     >>> from driftfit.transport.problem import Problem
     >>> problem = Problem.of([[0.0], [1.0]], [[5.0]])
     >>> u, v = transform_bound(problem.table(), np.arange(2), np.zeros(2), (np.ones(2) / 2, np.ones(1)), 0.0)

@@ -26,19 +26,11 @@ class Distortion:
     For a plan ``T`` it is the sum of ``(D0[i, j] - D1[k, l])^2 T[i, k] T[j, l]``: the loss of
     Gromov and Wasserstein. ``D0`` and ``D1`` are squared Euclidean distances, or those that the solver was given.
 
-    Attributes
-    ----------
-    value : float
-        The loss of the plan.
-    lower : float
-        No plan between the two clouds has a smaller loss: this is proven.
-    bound : str
-        Where ``lower`` comes from: ``"moments"`` (second moments and distances from the centre, Delon, Desolneux and
-        Salmona), ``"distances"`` (how all distances are distributed, Memoli's second bound) or ``"none"``.
-    history : tuple of float
-        What was minimised after each exact step, for the start that was best. It never rises.
-    start : str
-        The start that was best.
+    ``value``: the loss of the plan. ``lower``: no plan between the two clouds has a smaller loss: this is proven.
+    ``bound``: where ``lower`` comes from: ``"moments"`` (second moments and distances from the centre, Delon, Desolneux
+    and Salmona), ``"distances"`` (how all distances are distributed, Memoli's second bound) or ``"none"``. ``history``:
+    what was minimised after each exact step, for the start that was best. It never rises. ``start``: the start that was
+    best.
     """
 
     value: float

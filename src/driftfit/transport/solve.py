@@ -127,15 +127,8 @@ def solve(problem: Problem, solver: Solver | None = None, *, certified: bool = T
 class Estimate:
     """A solver and what it is expected to take: an order of magnitude, not a promise.
 
-    Attributes
-    ----------
-    solver : Solver
-    seconds : float
-        Time on two cores (or on the GPU that was found), the certificate included.
-    memory : float
-        Bytes beyond the samples themselves.
-    reason : str
-        Why this solver.
+    ``seconds``: time on two cores (or on the GPU that was found), the certificate included. ``memory``: bytes beyond
+    the samples themselves. ``reason``: why this solver.
     """
 
     solver: Solver

@@ -38,15 +38,8 @@ def off_grid(rows: NDArray[np.float64], columns: NDArray[np.int64], rng: np.rand
     A column lies on a grid where most of its values occur several times, whatever its most frequent one is: many
     noughts beside measured values are no grid.
 
-    Parameters
-    ----------
-    rows : array of shape (n, d)
-    columns : array of int
-        Those that are looked at.
-    rng : numpy.random.Generator
+    ``rows``: of shape (n, d). ``columns``: those that are looked at.
 
-    Examples
-    --------
     >>> counts = np.repeat(np.arange(12.0), 3)[:, None]
     >>> spread = off_grid(counts, np.array([0]), np.random.default_rng(0))
     >>> len(np.unique(spread)), np.array_equal(spread.round(), counts)

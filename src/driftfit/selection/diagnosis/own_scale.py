@@ -47,14 +47,8 @@ def own_scale_chance(ends: DomainSequence, seed: int = 0) -> float:
     columns, and along the directions in which the source's classes differ, as other class shares show there first.
     Flags and codes have no unit: they stay as they are. Whole units change sides (`Sides`).
 
-    Parameters
-    ----------
-    ends : DomainSequence
-        Source and target, of numbers; labels but the source's are not looked at.
-    seed : int
+    ``ends``: source and target, of numbers; labels but the source's are not looked at.
 
-    Examples
-    --------
     >>> from driftfit.domains import Domain
     >>> rng = np.random.default_rng(0)
     >>> y = np.arange(600) % 2
@@ -95,15 +89,9 @@ def own_scale_chance(ends: DomainSequence, seed: int = 0) -> float:
 class _Scaled:
     """Rows of both windows in their own scales, and what each row did to these.
 
-    Attributes
-    ----------
-    rows : array of shape (n, d)
-        Of the source and then of the target.
-    columns : bool array
-        Those that have a scale.
-    middle, spread : arrays with a column for each of these
-        By how much a row moves the middle of its window (in units of the spread) and the logarithm of its spread, times
-        the number of its rows (influence functions).
+    ``rows``: of shape (n, d); of the source and then of the target. ``columns``: those that have a scale. ``middle``
+    and ``spread``: by how much a row moves the middle of its window (in units of the spread) and the logarithm of its
+    spread, times the number of its rows (influence functions).
     """
 
     rows: Floats

@@ -198,16 +198,9 @@ def _widened(value: float, low: float, high: float, drawn: float) -> tuple[float
 class _Judged:
     """The rows of the target under an estimate of its proportions.
 
-    Attributes
-    ----------
-    plain : array of shape (n, K)
-        Calibrated scores, before any correction.
-    source : array
-        The source's proportions.
-    old, new : int arrays
-        What the model in use says, and the corrected one.
-    right, gained : arrays
-        Chance of each row to be right by the corrected model, and how much more that is than by the one in use.
+    ``plain``: of shape (n, K); calibrated scores, before any correction. ``source``: the source's proportions. ``old``
+    and ``new``: what the model in use says, and the corrected one. ``right`` and ``gained``: chance of each row to be
+    right by the corrected model, and how much more that is than by the one in use.
     """
 
     plain: NDArray[np.float64]
