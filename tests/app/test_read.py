@@ -4,6 +4,8 @@ import gzip
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from driftfit.app.read import open_table, table_of
@@ -46,6 +48,20 @@ def test_parquet_is_read_in_batches_across_files(tmp_path):
     assert (table.columns(["a.b"])["a.b"] == frame["a.b"]).all()
 
 
+def test_times_of_several_zones_are_the_same_times(tmp_path):
+    times = pd.DataFrame({"when": pd.date_range("2024-03-30", periods=6, freq="12h", tz="UTC")})
+    times[:3].to_parquet(tmp_path / "a.parquet")
+    times[3:].assign(when=times["when"][3:].dt.tz_convert("Europe/Berlin")).to_parquet(tmp_path / "b.parquet")
+    found = open_table([tmp_path / "a.parquet", tmp_path / "b.parquet"]).columns(["when"])
+    assert found["when"].tolist() == times["when"].tolist()
+
+
+def test_rows_of_words_as_views_are_read(tmp_path):
+    pq.write_table(pa.table({"word": pa.array(["a", "b", "c"]).cast(pa.string_view())}), tmp_path / "v.parquet")
+    ((_, found),) = open_table([tmp_path / "v.parquet"]).batches(np.array([0, 2]), ["word"])
+    assert found["word"].tolist() == ["a", "c"]
+
+
 def test_equal_frames_have_equal_hashes():
     assert table_of(FRAME).files == table_of(FRAME.copy()).files
     assert table_of(FRAME).files != table_of(FRAME.assign(x=0.0)).files
@@ -57,7 +73,12 @@ def test_what_cannot_be_opened_says_why(tmp_path):
     (tmp_path / "twice.csv").write_text("x,x\n1,2\n")
     (tmp_path / "long.csv").write_text("x,y\n1,2,3\n1,2,3\n")
     (tmp_path / "table.xlsx").write_text("x")
+    (tmp_path / "line.csv").write_text("<html></html>")
+    (tmp_path / "packed.csv").write_bytes(gzip.compress(b"x,y\n1,2\n"))
+    (tmp_path / "book.csv").write_bytes(b"PK\x03\x04")
+    (tmp_path / "latin.csv").write_bytes("x,y\n1,é\n".encode("latin-1"))
     FRAME.to_parquet(tmp_path / "c.parquet")
+    FRAME.assign(when=FRAME["when"].dt.tz_localize("UTC")).to_parquet(tmp_path / "zone.parquet")
     (tmp_path / "folder").mkdir()
     for names, reason in [
         ([], "no table given"),
@@ -66,6 +87,11 @@ def test_what_cannot_be_opened_says_why(tmp_path):
         (["a.csv", "b.csv"], "differ in column 'y'"),
         (["twice.csv"], "several columns named 'x'"),
         (["long.csv"], "more values than the header"),
+        (["line.csv"], "is a single line"),
+        (["packed.csv"], "name it .csv.gz"),
+        (["book.csv"], "save it as CSV"),
+        (["latin.csv"], "save it as UTF-8"),
+        (["c.parquet", "zone.parquet"], "'when' holds dates in c.parquet and times of a zone in zone.parquet"),
         (["table.xlsx"], "neither .csv nor .parquet"),
         (["folder"], "must hold one CSV file, found 0"),
         (["folder", "a.csv"], "is a folder"),

@@ -43,6 +43,8 @@ _EXACT = 2**53
 _GAPS = ("", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "None")
 # A zero in front belongs to a code: it says nothing in a number, and would be lost in one.
 _CODE, _WHOLE = "^[+-]?0[0-9xX]", "^[+-]?[0-9]+$"
+# What other files begin with that are named like text.
+_PACKINGS = {b"\x1f\x8b": "packed by gzip; name it .csv.gz", b"PK\x03\x04": "a workbook or a ZIP file; save it as CSV"}
 _LOG = logging.getLogger("driftfit")
 
 
@@ -275,7 +277,11 @@ def _source(path: Path) -> _Source:
     """The separator that splits the header as it splits the rows, and the names in the header."""
     try:
         with _opened(path) as text:
-            header = text.readline(_LONGEST_HEADER).decode("utf-8-sig")
+            line = text.readline(_LONGEST_HEADER)
+            packed = next((word for mark, word in _PACKINGS.items() if line.startswith(mark)), None)
+            if packed is not None:
+                raise InputError(f"{str(path)!r} is {packed}")
+            header = line.decode("utf-8-sig")
             # A quoted name may go on in the next line.
             while header.count('"') % 2 and len(header) < _LONGEST_HEADER and (more := text.readline(_LONGEST_HEADER)):
                 header += more.decode("utf-8")
@@ -286,6 +292,8 @@ def _source(path: Path) -> _Source:
         raise InputError(f"{str(path)!r} has no header line; the first line must name the columns")
     if "\x00" in header:
         raise InputError(f"{str(path)!r} holds binary data, not text; is it a CSV file?")
+    if "\n" not in header and "\r" not in header:
+        raise InputError(f"{str(path)!r} is a single line; a table has a header and rows below it")
     split: dict[str, tuple[int, list[str]]] = {}
     for mark in ",;\t":
         try:

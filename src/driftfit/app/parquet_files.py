@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -48,6 +48,8 @@ class ParquetTable:
 
         try:
             parts = [pq.read_table(path, columns=list(names)) for path in self.paths]
+            if any(part.schema != parts[0].schema for part in parts):
+                parts = [_cast(part, _zone) for part in parts]
             whole = pa.concat_tables(parts, promote_options="permissive")
         except (pa.ArrowException, OSError) as error:
             raise InputError(f"the Parquet files cannot be read together ({first_line(error)})") from None
@@ -129,9 +131,30 @@ def _taken(
         if rows is not None:
             own = rows[slice(*np.searchsorted(rows, [start, start + len(batch)]))]
         if len(own):
-            table = table if len(own) == len(batch) else table.take(pa.array(own - start))
+            table = table if len(own) == len(batch) else _cast(table, _viewed).take(pa.array(own - start))
             yield own, to_pandas(table)[names]
         start += len(batch)
+
+
+def _cast(table: Any, other: Callable[[Any], Any]) -> Any:
+    """A table with other types, where ``other`` gives one for a type."""
+    import pyarrow as pa
+
+    return table.cast(pa.schema([own.with_type(other(own.type) or own.type) for own in table.schema]))
+
+
+def _zone(kind: Any) -> Any:
+    """Times of any zone as the same times of UTC, so that files of several zones can be joined."""
+    import pyarrow as pa
+
+    return pa.timestamp(kind.unit, "UTC") if pa.types.is_timestamp(kind) and kind.tz is not None else None
+
+
+def _viewed(kind: Any) -> Any:
+    """Words that pyarrow cannot take rows of as words that it can."""
+    import pyarrow as pa
+
+    return pa.large_string() if str(kind) == "string_view" else None
 
 
 def open_parquet(paths: tuple[Path, ...]) -> ParquetTable:
@@ -172,6 +195,7 @@ def _held(kind: Any) -> str:
     known = {
         "nothing": pa.types.is_null,
         "true and false": pa.types.is_boolean,
+        "times of a zone": lambda own: pa.types.is_timestamp(own) and own.tz is not None,
         "dates": lambda own: pa.types.is_timestamp(own) or pa.types.is_date(own),
         "words": lambda own: str(own) in ("string", "large_string", "string_view"),
         "numbers": lambda own: pa.types.is_integer(own) or pa.types.is_floating(own) or pa.types.is_decimal(own),

@@ -268,7 +268,7 @@ def first_line(error: BaseException) -> str:
 
 def broken_csv(path: Path, error: BaseException) -> InputError:
     """What is said of a CSV file that could not be read."""
-    remedy = "; save it as UTF-8" if isinstance(error, UnicodeDecodeError) else ""
+    remedy = "; save it as UTF-8" if isinstance(error, UnicodeDecodeError) or "UTF8" in str(error) else ""
     return InputError(f"{str(path)!r} is not a CSV table ({first_line(error)}){remedy}")
 
 
