@@ -8,8 +8,20 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial.distance import cdist
 
-from driftfit.transport import PowerMetric, Problem, SquaredEuclidean, certificate, solve, transport, wasserstein
+from driftfit.errors import InputError
+from driftfit.transport import (
+    CustomCost,
+    PowerMetric,
+    Problem,
+    SquaredEuclidean,
+    certificate,
+    solve,
+    transport,
+    wasserstein,
+)
 from driftfit.transport.certificate import transform_bound
 from driftfit.transport.costs import products as float32_products
 from driftfit.transport.costs import products as screening
@@ -265,3 +277,42 @@ def test_small_weights_keep_their_marginals() -> None:
     plan = transport(rng.standard_normal((500, 2)), rng.standard_normal((400, 2)), w0, w1)
     assert np.abs(plan.row_mass() / (w0 / w0.sum()) - 1.0).max() < 1e-14
     assert np.abs(plan.column_mass() / (w1 / w1.sum()) - 1.0).max() < 1e-14
+
+
+@pytest.mark.parametrize("d", [3, 60])
+def test_cosine_distances_are_distances_of_directions(d: int) -> None:
+    rng = np.random.default_rng(0)
+    x0, x1 = rng.standard_normal((1200, d)) * 10.0 ** rng.integers(-100, 100, (1200, 1)), rng.standard_normal((1200, d))
+    costs, plan = cdist(x0, x1, "cosine"), transport(x0, x1, cost=PowerMetric("cosine"))
+    rows, cols = linear_sum_assignment(costs)
+    optimum = float(costs[rows, cols].mean())
+    assert plan.cost == pytest.approx(optimum, rel=1e-12)
+    assert plan.certificate.proves_optimal()
+    assert plan.certificate.dual <= optimum * (1 + 1e-15)
+    # Angles below the rounding of directions: nothing is claimed about them.
+    near = transport(x0, x0 * (1 + 1e-17), cost=PowerMetric("cosine"))
+    assert near.certificate.dual == 0.0
+    with pytest.raises(InputError, match="overflow"):
+        transport(np.zeros((2, 3)), np.ones((2, 3)), cost=PowerMetric("cosine"))
+    other = transport(x0[:900], x1[:800], cost=PowerMetric("cosine"), start=(plan, x0))
+    assert other.certificate.proves_optimal()
+
+
+def test_a_function_is_asked_for_each_pair_once_and_its_error_counts() -> None:
+    rng, asked = np.random.default_rng(0), []
+    x0, x1 = rng.random((1300, 4)), rng.random((1200, 4))
+
+    def function(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        asked.append(len(a) * len(b))
+        return np.abs(a[:, None] - b).max(axis=2)
+
+    plan = transport(x0, x1, cost=function)
+    assert plan.certificate.proves_optimal()
+    assert plan.cost == pytest.approx(transport(x0, x1, cost=PowerMetric("chebyshev")).cost, rel=1e-12)
+    # A look at some rows first, all pairs once, and those of the plan once more.
+    assert sum(asked) < 1.2 * 1300 * 1200
+    rough = transport(x0, x1, cost=CustomCost(function, error=1e-3)).certificate
+    assert plan.certificate.dual * 0.997 < rough.dual < plan.certificate.dual * 0.9995
+    assert not rough.proves_optimal()
+    with pytest.raises(InputError, match="error"):
+        CustomCost(function, error=-1.0)

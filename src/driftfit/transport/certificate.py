@@ -79,6 +79,7 @@ def proof(
     # are the solver's, and huge ones would let any plan and any bound pass for one number.
     resolution = _ROUNDED * UNIT * math.fsum(np.abs(mass * costs))
     dual, bound, pair = _bound(problem, solution, costs, primal, resolution)
+    dual -= problem.unsure
     if 0.0 < max(abs(primal), abs(dual)) < _FAINT:
         # A relative error says nothing about numbers that lose digits below the range of float64. In a scaled problem
         # these are the digits that scaling took from costs beside far larger ones.

@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from driftfit.checks import check_points, check_same_features, check_weights
 from driftfit.errors import InputError
 from driftfit.transport.arrays import beside, has_numba, is_tensor, to_numpy
-from driftfit.transport.costs.cost import Cost, Precomputed, SquaredEuclidean, as_cost, degree_of, table_of
+from driftfit.transport.costs.cost import Cost, PowerMetric, Precomputed, SquaredEuclidean, as_cost, degree_of, table_of
 from driftfit.transport.costs.passes import carried
 from driftfit.transport.costs.products import Products
 from driftfit.transport.costs.squared import MovedTable, SquaredDistances
-from driftfit.transport.costs.table import CostTable, HeldTable, table_parts
+from driftfit.transport.costs.table import CostTable, HeldTable, gamma, table_parts
 from driftfit.transport.plan import Distortion, Plan
 
 # Samples are scaled where squares of their spread, or a higher power that is the cost, have an exponent beyond this.
@@ -50,6 +50,8 @@ class Problem:
         costs or their sums would leave the range of float64. `unit` is what a cost of the problem counts.
     start : float array, optional
         A second potential that exact solvers may begin from, one number for each sample of the second cloud.
+    unsure : float
+        A bound on how far the problem's costs are from those asked for: angles are solved as distances of directions.
     """
 
     x0: Any
@@ -60,6 +62,7 @@ class Problem:
     uniform: bool
     exponent: int = 0
     start: NDArray[np.float64] | None = None
+    unsure: float = 0.0
     _tables: dict[bool, CostTable] = field(default_factory=dict, init=False, repr=False)
     _products: list[Products] = field(default_factory=list, init=False, repr=False)
     _held: list[tuple[HeldTable, int]] = field(default_factory=list, init=False, repr=False)
@@ -88,6 +91,9 @@ class Problem:
         w1 = check_weights(weights1, x1.shape[0], "weights1")
         uniform = len(w0) == len(w1) and equal_weights(w0) and equal_weights(w1)
         problem = cls(x0, x1, w0, w1, cost, uniform)
+        if isinstance(cost, PowerMetric) and (cost.metric, cost.p) == ("cosine", 1.0):
+            problem = problem._by_directions()
+            x0, x1, cost = problem.x0, problem.x1, problem.cost
         problem = replace(problem, start=problem._second_potential(start))
         if isinstance(cost, Precomputed):
             exponent = _exponent_beyond(float(np.abs(cost.matrix).max()), _SAFE_COST_EXPONENT)
@@ -110,9 +116,18 @@ class Problem:
         if not self.on_device:
             old = check_points(to_numpy(old) if is_tensor(old) else old, "the samples beside the plan in start")
         check_same_features(old, self.x1)
+        old = directions(old) if self.unsure else old
         second_potential(plan, (old.shape[0], plan.shape[1]))
         u = plan.potentials[0] if plan.potentials else np.zeros(0)
         return carried(table_of(self.cost, old, self.x1), u)
+
+    def _by_directions(self) -> Problem:
+        """Cosine distances as squared ones, ``1 - cos = |a - b|^2`` for directions of squared length one half."""
+        if not (self.dense and all(np.abs(x).max(axis=1).min() > 0.0 for x in (self.x0, self.x1))):
+            return self
+        a, b = directions(self.x0), directions(self.x1)
+        # A direction is off by so many roundings of its length, and costs by four times as much.
+        return replace(self, x0=a, x1=b, cost=SquaredEuclidean(), unsure=4.0 * gamma(a.shape[1] + 16))
 
     def _rescaled(self, exponent: int, **parts: Any) -> Problem:
         """The problem with scaled parts; a start is in the unit of its costs."""
@@ -202,23 +217,30 @@ class Problem:
         return self._tables[apart]
 
     def held(self) -> HeldTable:
-        """A solver's costs, ``table(apart=True)``, all of them kept on a device; formed once."""
+        """A solver's costs, ``table(apart=True)``, all of them kept; formed once. Arrays are read-only."""
         if not self._held:
             held = HeldTable.of(self.table(apart=True))
-            self._held.append((held, held.matrix._version))
+            if not self.on_device:
+                held = replace(held, matrix=held.matrix.view())
+                held.matrix.flags.writeable = False
+            self._held.append((held, self._written(held)))
         return self._held[0][0]
 
+    def _written(self, held: HeldTable) -> int:
+        return int(held.matrix._version) if self.on_device else 0
+
     def proven_table(self) -> CostTable:
-        """All costs, as a certificate reads them: without a second product of all samples where one is held.
+        """All costs, as a certificate reads them: those that are held are not formed a second time.
 
         torch counts how often somebody has written into a tensor. Where a solver did, its costs are not used.
         """
         table = self.table()
-        if self._held and isinstance(table, SquaredDistances):
-            held, version = self._held[0]
-            if held.matrix._version == version:
-                return MovedTable(table, held)
-        return table
+        held, version = self._held[0] if self._held else (None, 0)
+        if held is None or self._written(held) != version:
+            return table
+        if not isinstance(table, SquaredDistances):
+            return held
+        return MovedTable(table, held) if self.on_device else table
 
     def products(self, *, kept: bool = False) -> Products | None:
         """Squared distances as a float32 product; what a solver keeps of it serves the certificate too.
@@ -276,6 +298,17 @@ class Solver(Protocol):
     """A frozen value with one verb."""
 
     def solve(self, problem: Problem) -> Solution: ...
+
+
+def directions(x: NDArray[Any]) -> NDArray[np.float64]:
+    """Each sample scaled to a squared length of one half.
+
+    >>> directions(np.array([[3.0, 0.0]])).round(3).tolist()
+    [[0.707, 0.0]]
+    """
+    x = np.asarray(x, np.float64)
+    x = x / np.abs(x).max(axis=1, keepdims=True)
+    return np.asarray(x / np.sqrt(2.0 * np.einsum("ij,ij->i", x, x))[:, None])
 
 
 def _elsewhere(start: Any) -> bool:

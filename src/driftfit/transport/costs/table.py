@@ -102,6 +102,8 @@ class BlockTable:
     relative: float
     absolute: float = 0.0
     quick = False
+    # Single pairs are no better than those of a block.
+    alike = True
 
     @property
     def home(self) -> Any:
@@ -212,11 +214,18 @@ class HeldTable(OtherTable):
         return less(self.block(rows), u, v)
 
     def pairs(self, rows: Index, cols: Index) -> Float:
-        if not is_tensor(self.matrix) or len(rows) * self._features < HELD_VALUES:
+        if not is_tensor(self.matrix):
+            return np.asarray(self.matrix[rows, cols]) if self.alike else self.table.pairs(rows, cols)
+        if len(rows) * self._features < HELD_VALUES:
             return self.table.pairs(rows, cols)
         # To form those of all candidates from many features would take as long as the product of all samples did.
         # So a solver sees one cost of a pair everywhere; the certificate forms those of the plan anew.
         return np.asarray(to_numpy(self.matrix[beside(self.matrix, rows), beside(self.matrix, cols)]))
+
+    @property
+    def alike(self) -> bool:
+        """Whether single pairs are no better than these."""
+        return bool(getattr(self.table, "alike", False))
 
     @property
     def _features(self) -> int:

@@ -142,23 +142,23 @@ class Exact:
                     provider = product_provider(products, self.memory)
                     found = assign(provider, _start(problem, seen), budget, self.progress)
                     return _permutation(refine(products, found), seen)
-            seen = table = self._kept(table)
+            seen = table = self._kept(problem, table)
             return _permutation(assign(self._provider(table), _start(problem, table), budget, self.progress), table)
         except TiesError as left:
             return self._by_pricing(problem, _moved(-left.prices, seen, table), table)
 
-    def _kept(self, table: CostTable) -> CostTable:
-        """The table with its costs kept, where they fit and forming them again would take longer than reading."""
+    def _kept(self, problem: Problem, table: CostTable) -> CostTable:
+        """The problem's table with its costs kept, where they fit and to form them again takes longer than to read."""
         n, m = table.shape
         if 8.0 * n * m <= self.memory and not table.quick:
-            return HeldTable.of(table)
+            return problem.held()
         return _near(table) or table
 
     def _priced(self, problem: Problem, table: CostTable) -> CostTable:
         """Costs for pricing: a float32 product where that serves, else those of `_kept`."""
         products = problem.products() if has_numba() and not isinstance(table, HeldTable) else None
         if products is None:
-            return self._kept(table)
+            return self._kept(problem, table)
         n, m = problem.shape
         if 4.0 * n * m <= self.memory:
             products.keep()
