@@ -48,8 +48,12 @@ class ParquetTable:
 
         try:
             parts = [pq.read_table(path, columns=list(names)) for path in self.paths]
+            fields = [field for part in parts for field in part.schema]
+            zoned = {own.name for own in fields if pa.types.is_timestamp(own.type) and own.type.tz is not None}
             if any(part.schema != parts[0].schema for part in parts):
-                parts = [_cast(part, _zone) for part in parts]
+                # Times of any zone, or of none, are the same times of UTC.
+                in_utc = {own.name: pa.timestamp(own.type.unit, "UTC") for own in fields if own.name in zoned}
+                parts = [_cast(part, lambda own: in_utc.get(own.name)) for part in parts]
             whole = pa.concat_tables(parts, promote_options="permissive")
         except (pa.ArrowException, OSError) as error:
             raise InputError(f"the Parquet files cannot be read together ({first_line(error)})") from None
@@ -137,24 +141,17 @@ def _taken(
 
 
 def _cast(table: Any, other: Callable[[Any], Any]) -> Any:
-    """A table with other types, where ``other`` gives one for a type."""
+    """A table with other types, where ``other`` gives one for a column."""
     import pyarrow as pa
 
-    return table.cast(pa.schema([own.with_type(other(own.type) or own.type) for own in table.schema]))
+    return table.cast(pa.schema([own.with_type(other(own) or own.type) for own in table.schema]))
 
 
-def _zone(kind: Any) -> Any:
-    """Times of any zone as the same times of UTC, so that files of several zones can be joined."""
-    import pyarrow as pa
-
-    return pa.timestamp(kind.unit, "UTC") if pa.types.is_timestamp(kind) and kind.tz is not None else None
-
-
-def _viewed(kind: Any) -> Any:
+def _viewed(field: Any) -> Any:
     """Words that pyarrow cannot take rows of as words that it can."""
     import pyarrow as pa
 
-    return pa.large_string() if str(kind) == "string_view" else None
+    return pa.large_string() if str(field.type) == "string_view" else None
 
 
 def open_parquet(paths: tuple[Path, ...]) -> ParquetTable:
@@ -195,7 +192,6 @@ def _held(kind: Any) -> str:
     known = {
         "nothing": pa.types.is_null,
         "true and false": pa.types.is_boolean,
-        "times of a zone": lambda own: pa.types.is_timestamp(own) and own.tz is not None,
         "dates": lambda own: pa.types.is_timestamp(own) or pa.types.is_date(own),
         "words": lambda own: str(own) in ("string", "large_string", "string_view"),
         "numbers": lambda own: pa.types.is_integer(own) or pa.types.is_floating(own) or pa.types.is_decimal(own),

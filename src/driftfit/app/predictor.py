@@ -308,8 +308,8 @@ class Gaps:
             if count > _MOST * self.n_rows:
                 raise InputError(
                     f"column {column!r} cannot be read as {self.kinds[column]} in {count} of {self.n_rows} rows "
-                    f"(such as {self.examples[column]}), and the model uses it; write it as in the training table: "
-                    "decimal points, nothing but numbers, none beyond 1e100"
+                    f"(such as {self.examples[column]}), and the model uses it; write it as in the training table"
+                    + (": decimal points, nothing but numbers, none beyond 1e100" * (self.kinds[column] == "numbers"))
                 )
         if self.n_blind > _MOST * self.n_rows:
             raise InputError(
@@ -369,7 +369,7 @@ def find_gaps(frame: pd.DataFrame, conformed: pd.DataFrame, plans: tuple[ColumnP
             _count(found.unreadable, plan.column, strange)
             if strange.any():
                 found.kinds[plan.column] = _WHAT[plan.kind] + (f" such as {plan.form}" if plan.form else "")
-                found.examples[plan.column] = repr(frame[plan.column].iloc[int(np.argmax(strange))])[:40]
+                found.examples[plan.column] = _example(frame[plan.column], strange)
             continue
         blind &= absent
         if plan.kind is Kind.TEXT:
@@ -388,10 +388,16 @@ def find_gaps(frame: pd.DataFrame, conformed: pd.DataFrame, plans: tuple[ColumnP
             found.many.add(plan.column)
         if new.any():
             found.kinds[plan.column] = ", ".join(repr(str(word)) for word in known[:3])
-            found.examples[plan.column] = repr(frame[plan.column].iloc[int(np.argmax(new))])[:40]
+            found.examples[plan.column] = _example(frame[plan.column], new)
     found.filled.append(filled)
     found.n_blind = int(blind.sum())
     return found
+
+
+def _example(values: pd.Series, cells: NDArray[np.bool_]) -> str:
+    """The first of some cells, as Python writes it."""
+    value = values.iloc[int(np.argmax(cells))]
+    return repr(value.item() if isinstance(value, np.generic) else value)[:40]
 
 
 def _count(counts: dict[str, int], column: str, cells: NDArray[np.bool_]) -> None:
