@@ -555,3 +555,11 @@ class TestMessages:
         # Every number of every window stands in one piece.
         names = {end for row in rows[1:] for end in re.findall(r"-?[0-9][.][0-9]+e-[0-9]+", row)}
         assert len(names) == 10
+
+
+def test_a_label_that_hardly_repeats_is_refused():
+    # Two classes would be left, of 20 rows out of 100.
+    names = pd.Series([f"name {k}" for k in range(80)] + ["a"] * 10 + ["b"] * 10)
+    with pytest.raises(InputError, match=r"82 classes in 100 .* 80 rows .* fewer than 3; is it an"):
+        read_labels(names, np.arange(100), "label")
+    assert set(read_labels(names[65:], np.arange(35), "label")[0].values) == {"a", "b"}

@@ -195,6 +195,11 @@ def _without_rare(
         )
     if (~rare).sum() > _MOST_CLASSES:
         raise InputError(f"{who} has {len(classes)} classes, more than {_MOST_CLASSES}; is it an identifier?")
+    if kept.sum() < 0.5 * len(rows):
+        raise InputError(
+            f"{who} has {len(classes)} classes in {len(rows)} rows of {where}, and {int((~kept).sum())} rows are of a "
+            f"class with fewer than {_FEWEST}; is it an identifier or a measured number? join classes first"
+        )
     said = []
     if rare.any():
         shown = ", ".join(str(label) for label in classes[rare][:5])
