@@ -99,6 +99,16 @@ def test_a_batch_is_its_problems_one_by_one(rng):
         assert (cdist(x0[k], x1[k], "sqeuclidean") - u[:, None] - v).min() > -1e-12
 
 
+def test_few_samples_of_many_features_go_the_same_way(rng):
+    x0, x1 = rng.normal(size=(2, 3, 40, 900))
+    plans = transport_batch(x0, x1)
+    for k, plan in enumerate(plans):
+        costs = cdist(x0[k], x1[k], "sqeuclidean")
+        rows, cols = linear_sum_assignment(costs)
+        assert plan.cost == pytest.approx(costs[rows, cols].mean(), rel=1e-13)
+        assert plan.certificate.proves_optimal()
+
+
 def test_a_batch_of_all_kinds(rng):
     sizes = [(5, 5), (30, 30), (12, 9), (1, 1)]
     x0, x1 = ([rng.normal(size=(size[side], 3)) for size in sizes] for side in (0, 1))

@@ -70,8 +70,8 @@ def transport_batch(
 ) -> Plans:
     """Couple each two sets of a batch at least cost, exactly and with a proof for each.
 
-    Sets of equally many samples, up to 1,024 of 256 features, are solved side by side by compiled loops at squared
-    distances. Other problems of the batch are solved one by one, as `transport` does.
+    Sets of equally many samples, up to 1,024 of 256 features or fewer of more, go side by side through compiled loops
+    at squared distances. Other problems of the batch are solved one by one, as `transport` does.
 
     Parameters
     ----------

@@ -22,8 +22,9 @@ Index = NDArray[np.int64]
 
 # Samples up to which all pairs are looked at.
 DENSE = 1024
-# Features from which a matrix product is quicker than differences.
-DENSE_FEATURES = 256
+# Features from which a matrix product is quicker than differences, unless a set has so few values: the way through all
+# other files then takes longer.
+DENSE_FEATURES, _DENSE_VALUES = 256, 2**18
 # Entries of the room that is kept from call to call: fresh memory takes longer to touch than a small problem to solve.
 _KEPT_ENTRIES = 2**21
 # Gaps above this share are those of costs too different in size for whole numbers.
@@ -138,7 +139,8 @@ def suits(x0: Any, x1: Any) -> bool:
         )
         and x0.shape == x1.shape
         and 0 < x0.shape[0] <= DENSE
-        and 0 < x0.shape[1] <= DENSE_FEATURES
+        and x0.shape[1] > 0
+        and (x0.shape[1] <= DENSE_FEATURES or x0.size <= _DENSE_VALUES)
         and bool(np.isfinite(x0.sum() + x1.sum()))
     )
 
