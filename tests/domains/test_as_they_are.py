@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 from driftfit import Domain, DomainSequence, GOATClassifier
 from driftfit.checks import check_points, check_weights
-from driftfit.domains import ByCount, ByEdges, ByQuantile, ByValue, from_table
+from driftfit.domains import ByEdges, ByQuantile, ByValue, from_table
 from driftfit.domains.order import rank
 from driftfit.errors import InputError
 from driftfit.transport import transport
@@ -48,7 +48,7 @@ class TestOrder:
         assert [record.name for record in clf.path_] == LEVELS[1:]
 
     @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table])
-    @pytest.mark.parametrize("windows", [ByValue(), ByQuantile(4), ByCount(6), ByEdges(["mid", "hi", "top"])])
+    @pytest.mark.parametrize("windows", [ByValue(), ByQuantile(4), ByEdges(["mid", "hi", "top"])])
     def test_in_tables(self, make, windows):
         order = ORDERED["polars"] if make is pl.DataFrame else ORDERED["categorical"]
         order = ORDERED["pyarrow"] if make is pa.table else order

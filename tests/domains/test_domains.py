@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from driftfit import Domain, DomainSequence
-from driftfit.domains import ByCount, ByEdges, ByQuantile, ByValue, from_table
+from driftfit.domains import ByEdges, ByQuantile, ByValue, from_table
 from driftfit.errors import InputError
 
 
@@ -111,11 +111,6 @@ class TestTables:
         tied = from_table(table(t=[0] * 7 + [1] * 5), label="y", order="t", windows=ByQuantile(4))
         assert [len(d) for d in tied] == [7, 5]
 
-    def test_windows_by_count(self):
-        sequence = from_table(table()[::-1], label="y", order="t", windows=ByCount(5))
-        assert [len(d) for d in sequence] == [5, 7]
-        assert sorted(sequence.source.samples[:, 0]) == [0, 1, 2, 3, 4]
-
     def test_windows_by_edges(self):
         sequence = from_table(table(), label="y", order="t", windows=ByEdges([4, 10]))
         assert [(d.name, len(d)) for d in sequence] == [("0..3", 4), ("4..9", 6), ("10..11", 2)]
@@ -138,7 +133,6 @@ class TestTables:
         [
             ({"label": "nope", "order": "t"}, "no column 'nope'"),
             ({"label": "y", "order": "y"}, "two columns"),
-            ({"label": "y", "order": "t", "windows": ByCount(7)}, "smaller size"),
             ({"label": "y", "order": "t", "windows": ByEdges([100])}, "single window"),
         ],
     )
@@ -156,7 +150,6 @@ class TestTables:
         with pytest.raises(InputError, match="data frame"):
             from_table([[1, 2]], label="y", order="t")
 
-    @pytest.mark.parametrize("bad", [lambda: ByQuantile(1), lambda: ByCount(1)])
-    def test_windows_check_themselves(self, bad):
+    def test_windows_check_themselves(self):
         with pytest.raises(InputError, match="at least 2"):
-            bad()
+            ByQuantile(1)

@@ -3,10 +3,9 @@
 from driftfit.domains.domain import Domain, LabelledDomain
 from driftfit.domains.samples import Interpolated, is_frame, is_tensor, some_rows, stack_rows, take_rows, with_rows
 from driftfit.domains.sequence import DomainSequence
-from driftfit.domains.windows import ByCount, ByEdges, ByQuantile, ByValue, from_table
+from driftfit.domains.windows import ByEdges, ByQuantile, ByValue, from_table
 
 __all__ = [
-    "ByCount",
     "ByEdges",
     "ByQuantile",
     "ByValue",

@@ -1,6 +1,6 @@
 """From a data frame with a label and an order column to a `DomainSequence`.
 
-Windows are frozen values: `ByValue()`, `ByQuantile(n)`, `ByCount(size)`, `ByEdges(edges)`.
+Windows are frozen values: `ByValue()`, `ByQuantile(n)`, `ByEdges(edges)`.
 """
 
 from __future__ import annotations
@@ -57,27 +57,6 @@ class ByQuantile:
         n = min(self.n, len(ranked))  # more windows than rows are one for each row
         starts = [ranked[len(ranked) * i // n] for i in range(1, n)]
         return _cut_at(order, starts)
-
-
-@dataclass(frozen=True)
-class ByCount:
-    """Windows of ``size`` rows each, in order; a short remainder joins the last one."""
-
-    size: int
-
-    def __post_init__(self) -> None:
-        _check_at_least(self.size, 2, "the size of a window")
-
-    def __str__(self) -> str:
-        return f"{self.size} rows each"
-
-    def cut(self, order: NDArray[Any]) -> Cut:
-        places = np.argsort(order, kind="stable")
-        n_windows = len(order) // self.size
-        if n_windows < 2:
-            raise InputError(f"{len(order)} rows do not fill two windows of {self.size}; choose a smaller size")
-        parts = np.split(places, [self.size * i for i in range(1, n_windows)])
-        return [(_span(order, part), np.sort(part)) for part in parts]
 
 
 @dataclass(frozen=True)
