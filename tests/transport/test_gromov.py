@@ -12,8 +12,6 @@ from scipy.spatial.distance import cdist
 
 from driftfit.errors import InputError
 from driftfit.transport import (
-    Exact,
-    FusedGromovWasserstein,
     GromovWasserstein,
     IndependentCoupling,
     Problem,
@@ -164,39 +162,12 @@ def test_tensors_give_what_arrays_give():
     assert found.distortion.lower == pytest.approx(host.distortion.lower, rel=1e-9)
 
 
-def test_fused_goes_from_transport_to_structure():
-    x0, x1, w0, w1, _, _ = random_problem(7)
-    position = transport(x0, x1, w0, w1, solver=FusedGromovWasserstein(alpha=0.0))
-    assert position.cost == pytest.approx(transport(x0, x1, w0, w1, solver=Exact()).cost, rel=1e-9)
-    structure = transport(x0, x1, w0, w1, solver=FusedGromovWasserstein(alpha=1.0))
-    assert structure.distortion.value == transport(x0, x1, w0, w1, solver=GromovWasserstein()).distortion.value
-    half = transport(x0, x1, w0, w1, solver=FusedGromovWasserstein(alpha=0.5))
-    assert position.cost <= half.cost <= structure.cost * (1 + 1e-9)
-    assert structure.distortion.value <= half.distortion.value * (1 + 1e-9)
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_fused_is_no_higher_than_pots(seed):
-    x0, x1, w0, w1, d0, d1 = random_problem(seed)
-    unit = Clouds.of(Problem.of(x0, x1, w0, w1)).unit
-    cost, d0, d1 = cdist(x0, x1, "sqeuclidean") / unit, d0 / unit, d1 / unit
-    plan = transport(x0, x1, w0, w1, solver=FusedGromovWasserstein(alpha=0.5))
-    peer = ot.gromov.fused_gromov_wasserstein(cost, d0, d1, w0, w1, "square_loss", alpha=0.5)
-    ours, theirs = (0.5 * pot_loss(d0, d1, p) + 0.5 * (p * cost).sum() for p in (plan.todense(), peer))
-    assert plan.distortion.history[-1] == pytest.approx(ours, rel=1e-9)
-    assert ours <= theirs * (1 + 1e-9)
-
-
 def test_a_cut_plan_has_no_distortion_and_wrong_settings_are_refused():
     plan = solve(Problem.of([[0.0], [1.0]], [[2.0], [3.0]]), GromovWasserstein())
     assert "distortion" in repr(plan)
     assert plan.keep(np.array([True, False])).distortion is None
     with pytest.raises(InputError, match="starts must be at least 1, got 0"):
         GromovWasserstein(starts=0)
-    with pytest.raises(InputError, match="alpha must lie in"):
-        FusedGromovWasserstein(alpha=1.5)
-    with pytest.raises(InputError, match="alpha must be a number in"):
-        FusedGromovWasserstein("a")
     with pytest.raises(InputError, match="not squared distances between points"):
         # Fourth powers of distances on a line.
         embed_distances(cdist(np.arange(5.0)[:, None], np.arange(5.0)[:, None]) ** 4)

@@ -27,7 +27,7 @@ from driftfit.transport.solvers.couplings import (
 from driftfit.transport.solvers.exact import Exact
 from driftfit.transport.solvers.hierarchical import Hierarchical
 from driftfit.transport.solvers.sinkhorn import Sinkhorn
-from driftfit.transport.structure.gromov import FusedGromovWasserstein, GromovWasserstein
+from driftfit.transport.structure.gromov import GromovWasserstein
 from driftfit.transport.structure.inner import embed_distances
 from driftfit.transport.structure.isometry import Isometry, isometry
 from driftfit.transport.structure.maps import Mapped, Orthogonal, SameScale

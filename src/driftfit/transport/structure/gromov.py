@@ -21,7 +21,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from driftfit.checks import check_fraction
 from driftfit.errors import InputError
 from driftfit.seeds import derive_seed
 from driftfit.transport.arrays import beside, is_tensor, to_numpy
@@ -110,63 +109,26 @@ class GromovWasserstein:
             raise InputError(f"steps must be at least 1, got {self.steps!r}")
 
     def solve(self, problem: Problem) -> Solution:
-        return _solved(problem, self, alpha=1.0)
+        return _solved(problem, self)
 
 
-@dataclass(frozen=True)
-class FusedGromovWasserstein:
-    """Structure and position: ``alpha`` times the loss of `GromovWasserstein` plus ``1 - alpha`` times the cost.
-
-    Both count in units of the mean squared distance inside the clouds, so that ``alpha`` means the
-    same for any scale of the features. 0 is optimal transport, 1 is `GromovWasserstein`.
-
-    ``alpha``: between 0 and 1. ``starts``, ``search_samples``, ``seed``, ``steps``, ``bounded``, ``device`` and
-    ``progress``: as for `GromovWasserstein`.
-
-    >>> from driftfit.transport.solve import transport
-    >>> plan = transport([[0.0], [1.0], [3.0]], [[3.0], [2.0], [0.0]], solver=FusedGromovWasserstein(alpha=0.1))
-    >>> plan.cols.tolist()
-    [2, 1, 0]
-    """
-
-    alpha: float = 0.5
-    starts: int | None = None
-    search_samples: int = 2_000
-    seed: int = 0
-    steps: int = 60
-    bounded: bool = True
-    device: str = "auto"
-    progress: Progress | None = field(default=None, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        check_fraction(self.alpha, "alpha", closed=True)
-        GromovWasserstein(self.starts, self.search_samples, steps=self.steps)
-
-    def solve(self, problem: Problem) -> Solution:
-        return _solved(problem, self, alpha=self.alpha)
-
-
-# What both solvers say about the search.
-_Settings = GromovWasserstein | FusedGromovWasserstein
-
-
-def _solved(problem: Problem, settings: _Settings, *, alpha: float) -> Solution:
+def _solved(problem: Problem, settings: GromovWasserstein) -> Solution:
     problem = placed(problem, settings.device) if problem.squared else problem.to_host()
-    return among_carriers(problem, lambda carried: _merged(carried, settings, alpha))
+    return among_carriers(problem, lambda carried: _merged(carried, settings))
 
 
-def _merged(problem: Problem, settings: _Settings, alpha: float) -> Solution:
+def _merged(problem: Problem, settings: GromovWasserstein) -> Solution:
     """Equal samples are one: what tells them apart is their number only."""
     collapsed = None if problem.on_device else collapse(problem)
     if collapsed is None:
-        return _best(problem, settings, alpha)
-    return collapsed.spread(_best(collapsed.problem, settings, alpha))
+        return _best(problem, settings)
+    return collapsed.spread(_best(collapsed.problem, settings))
 
 
-def _best(problem: Problem, settings: _Settings, alpha: float) -> Solution:
-    clouds = Clouds.of(problem, alpha)
+def _best(problem: Problem, settings: GromovWasserstein) -> Solution:
+    clouds = Clouds.of(problem)
     best: tuple[Entries, tuple[float, ...], str] | None = None
-    names = list(_start_names(problem.shape, settings, alpha))
+    names = list(_start_names(problem.shape, settings))
     for number, name in enumerate(names):
         moment = _START[name.split()[0]](clouds, settings, number)
         beaten = np.inf if best is None else best[1][-1]
@@ -187,23 +149,21 @@ def _best(problem: Problem, settings: _Settings, alpha: float) -> Solution:
         value=clouds.in_given_units(clouds.loss(rows, cols, mass)),
         lower=clouds.in_given_units(bounds[bound]),
         bound=bound,
-        history=tuple(clouds.in_given_units(value) for value in history) if alpha == 1.0 else history,
+        history=tuple(clouds.in_given_units(value) for value in history),
         start=name,
     )
     return Solution(rows, cols, mass, distortion=distortion)
 
 
-def _start_names(shape: tuple[int, int], settings: _Settings, alpha: float) -> Iterator[str]:
+def _start_names(shape: tuple[int, int], settings: GromovWasserstein) -> Iterator[str]:
     small = shape[0] * shape[1] <= SMALL_PAIRS
     count = settings.starts or (_SMALL_STARTS if small else _STARTS)
-    # Axes of two clouds can be matched with each other only where each has its own.
-    names = ["annealed", "axes", "independent"] if alpha == 1.0 else ["annealed", "independent"]
+    names = ["annealed", "axes", "independent"]
     yield from names[:count]
-    if alpha == 1.0:
-        yield from (f"signs {number}" for number in range(1, count - len(names) + 1))
+    yield from (f"signs {number}" for number in range(1, count - len(names) + 1))
 
 
-def _annealed(clouds: Clouds, settings: _Settings, number: int) -> Any:
+def _annealed(clouds: Clouds, settings: GromovWasserstein, number: int) -> Any:
     """The cross moment after a search with falling entropy, on a sample where there are many."""
     n, m = len(clouds.first.x), len(clouds.second.x)
     width = clouds.first.x.shape[1], clouds.second.x.shape[1]
@@ -240,25 +200,25 @@ def _smooth_moment(clouds: Clouds, table: Any, g: Any, epsilon: float) -> Any:
     return total
 
 
-def _axes(clouds: Clouds, settings: _Settings, number: int) -> Any:
+def _axes(clouds: Clouds, settings: GromovWasserstein, number: int) -> Any:
     """Principal axes joined in their order, turned so that both clouds are skewed the same way."""
     skews = [to_numpy((cloud.weights[:, None] * cloud.x**3).sum(0)) for cloud in (clouds.first, clouds.second)]
     size = min(len(skew) for skew in skews)
     return _joined_axes(clouds, np.where(skews[0][:size] * skews[1][:size] < 0, -1.0, 1.0))
 
 
-def _signs(clouds: Clouds, settings: _Settings, number: int) -> Any:
+def _signs(clouds: Clouds, settings: GromovWasserstein, number: int) -> Any:
     """Principal axes joined in their order, each turned at random."""
     size = min(clouds.first.x.shape[1], clouds.second.x.shape[1])
     rng = np.random.default_rng(derive_seed(settings.seed, "gromov", str(number)))
     return _joined_axes(clouds, rng.choice([-1.0, 1.0], size))
 
 
-def _independent(clouds: Clouds, settings: _Settings, number: int) -> Any:
+def _independent(clouds: Clouds, settings: GromovWasserstein, number: int) -> Any:
     return _no_moment(clouds)
 
 
-_START: dict[str, Callable[[Clouds, _Settings, int], Any]] = {
+_START: dict[str, Callable[[Clouds, GromovWasserstein, int], Any]] = {
     "annealed": _annealed,
     "axes": _axes,
     "signs": _signs,
@@ -276,8 +236,10 @@ def _joined_axes(clouds: Clouds, signs: Float) -> Any:
     return beside(clouds.first.x, moment)
 
 
-def _descended(clouds: Clouds, moment: Any, settings: _Settings, best: float) -> tuple[Entries, tuple[float, ...]]:
-    """Exact steps while the objective falls; what the last one did not improve is not taken.
+def _descended(
+    clouds: Clouds, moment: Any, settings: GromovWasserstein, best: float
+) -> tuple[Entries, tuple[float, ...]]:
+    """Exact steps while the loss falls; what the last one did not improve is not taken.
 
     A start that is far behind the ``best`` one after some steps, where these are costly, is left.
     """
@@ -289,7 +251,7 @@ def _descended(clouds: Clouds, moment: Any, settings: _Settings, best: float) ->
         found = optimal_plan(problem)
         candidate = found.rows, found.cols, found.mass
         reached = clouds.moment(*candidate)
-        value = clouds.objective(*candidate, reached)
+        value = clouds.loss(*candidate, reached)
         if entries is not None and not value < history[-1] * (1.0 - _FALL):
             break
         entries, moment = candidate, reached
@@ -303,7 +265,7 @@ def _descended(clouds: Clouds, moment: Any, settings: _Settings, best: float) ->
     return entries, tuple(history)
 
 
-def _drawn(weights: Any, settings: _Settings, which: str) -> NDArray[np.int64]:
+def _drawn(weights: Any, settings: GromovWasserstein, which: str) -> NDArray[np.int64]:
     """Numbers of the samples that the search looks at."""
     shares = to_numpy(weights)
     equal = bool(np.ptp(shares) == 0.0)

@@ -82,38 +82,22 @@ class Cloud:
 
 @dataclass(frozen=True, eq=False)
 class Clouds:
-    """Two clouds in one unit, and the objective: ``alpha`` times the loss, ``1 - alpha`` times the transport cost.
-
-    Squared distances are in units of ``unit``, their mean inside the clouds, so that ``alpha`` means the
-    same for any scale of the features.
-    """
+    """Two clouds in one unit, and the loss. The unit of squared distances is their mean inside the clouds."""
 
     first: Cloud
     second: Cloud
     unit: float
-    alpha: float = 1.0
-    # Squared distance between the two means, which every plan pays.
-    apart: float = 0.0
     # The samples are those given times a power of two.
     exponent: int = 0
 
     @classmethod
-    def of(cls, problem: Problem, alpha: float = 1.0) -> Clouds:
-        # Turning a cloud changes nothing inside it; costs between clouds need the same axes for both.
-        x0, gap0 = _about_mean(problem.x0, problem.weights0)
-        x1, gap1 = _about_mean(problem.x1, problem.weights1)
-        if alpha == 1.0:
-            x0, x1, apart = _turned(x0), _turned(x1), 0.0
-        else:
-            apart = float(((gap0 - gap1) ** 2).sum())
-            both = _turned(concatenated([x0, x1]))
-            x0, x1 = both[: len(x0)], both[len(x0) :]
+    def of(cls, problem: Problem) -> Clouds:
+        # Turning a cloud changes nothing inside it.
+        x0, x1 = principal(problem.x0, problem.weights0), principal(problem.x1, problem.weights1)
         first, second = Cloud.of(x0, problem.weights0), Cloud.of(x1, problem.weights1)
         unit = first.mean_radius + second.mean_radius
         factor = 1.0 / np.sqrt(unit) if unit > 0 else 1.0
-        return cls(
-            first.scaled(factor), second.scaled(factor), unit or 1.0, alpha, apart / (unit or 1.0), problem.exponent
-        )
+        return cls(first.scaled(factor), second.scaled(factor), unit or 1.0, problem.exponent)
 
     def in_given_units(self, loss: float) -> float:
         """A loss as one of the samples that were given; 0 or infinity out of the range of float64."""
@@ -122,9 +106,7 @@ class Clouds:
 
     def sample(self, rows: Any, cols: Any, components: int) -> Clouds:
         """A smaller version to search with."""
-        return Clouds(
-            self.first.taken(rows, components), self.second.taken(cols, components), self.unit, self.alpha, self.apart
-        )
+        return Clouds(self.first.taken(rows, components), self.second.taken(cols, components), self.unit)
 
     def moment(self, rows: Any, cols: Any, mass: Any) -> Any:
         """The cross moment of a sparse plan."""
@@ -136,11 +118,8 @@ class Clouds:
 
         The gradient is the cost of the problem up to a factor and separable terms.
         """
-        first, second, a = self.first, self.second, self.alpha
-        pull = 16.0 * a * moment
-        if a < 1.0:
-            pull = pull + 2.0 * (1.0 - a) * beside(first.x, np.eye(first.x.shape[1]))
-        radial = 2.0 * a**0.5
+        first, second = self.first, self.second
+        pull, radial = 16.0 * moment, 2.0
         left = _with_column(first.x @ pull, radial * (first.radii - first.mean_radius))
         right = _with_column(second.x, radial * (second.radii - second.mean_radius))
         # Both sides in numbers of one size: distances lose fewer digits.
@@ -171,14 +150,6 @@ class Clouds:
         r0, r1 = first.radii[beside(first.x, rows)], second.radii[beside(first.x, cols)]
         together = float(beside(first.x, mass) @ (r0 * r1))
         return max(self._loss(together, float((moment**2).sum())), 0.0)
-
-    def objective(self, rows: Any, cols: Any, mass: Any, moment: Any) -> float:
-        """What is minimised, of a plan and its moment."""
-        loss = self.loss(rows, cols, mass, moment)
-        if self.alpha == 1.0:
-            return loss
-        cost = self.first.mean_radius + self.second.mean_radius + self.apart - 2.0 * float(moment.diagonal().sum())
-        return self.alpha * loss + (1.0 - self.alpha) * max(cost, 0.0)
 
     def least_loss(self) -> float:
         """No plan has a smaller loss: the mean of ``r0 r1`` and the cross moment are both at most so large.
@@ -215,14 +186,8 @@ def principal(x: Any, weights: Any) -> Any:
     >>> principal(np.array([[0.0, 5.0], [0.0, 7.0]]), np.full(2, 0.5)).round(9).tolist()[0][1:]
     [0.0]
     """
-    return _turned(_about_mean(x, weights)[0])
-
-
-def _about_mean(x: Any, weights: Any) -> tuple[Any, Any]:
-    """Samples about their weighted mean, and that mean."""
     x = as_double(x.toarray() if sp.issparse(x) else x)
-    mean = beside(x, weights) @ x
-    return x - mean, mean
+    return _turned(x - beside(x, weights) @ x)
 
 
 def _turned(x: Any) -> Any:
