@@ -166,7 +166,7 @@ def _declare_model(group: Any) -> None:
         "--old-predictions",
         metavar="COLUMN",
         help="column with the predictions of the model you have in use: others are compared with it, and it is kept "
-        "unless one is clearly better [without: a model trained on the first window]",
+        "unless one is clearly better [without: a model of all labels]",
     )
     group.add_argument(
         "--old-model",
