@@ -150,6 +150,5 @@ class NearTable(OtherTable):
         return SampleTree(self.second, self.first.std(axis=0))
 
     @property
-    def pays(self) -> bool:
-        """Whether searches in both trees leave most samples out."""
-        return self.columns.pays and self.rows.pays
+    def trees(self) -> Any:
+        return self if self.columns.pays and self.rows.pays else None

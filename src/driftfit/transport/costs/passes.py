@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,8 +21,6 @@ from driftfit.transport.arrays import (
     worker_count,
 )
 from driftfit.transport.costs.near import NearTable, SampleTree
-from driftfit.transport.costs.products import ProductTable
-from driftfit.transport.costs.squared import SquaredDistances
 from driftfit.transport.costs.table import CostTable, table_parts
 
 Float = NDArray[np.float64]
@@ -32,9 +29,9 @@ Index = NDArray[np.int64]
 
 def tighten(table: CostTable, v: Any) -> tuple[Any, Any]:
     """Feasible potentials from the second one, by exact c-transforms."""
-    if isinstance(table, NearTable) and table.pays:
-        u = _least(table.columns, table.first, v)
-        return u, _least(table.rows, table.second, u)
+    if table.trees is not None:
+        u = _least(table.trees.columns, table.trees.first, v)
+        return u, _least(table.trees.rows, table.trees.second, u)
     if has_numba() and isinstance(table.home, np.ndarray):
         return _compiled_transforms(table, v)
     columns = []
@@ -47,13 +44,14 @@ def tighten(table: CostTable, v: Any) -> tuple[Any, Any]:
 
 def nearly_tight(table: CostTable, v: Any, count: int) -> tuple[Any, Any, Index]:
     """Feasible potentials from the second one, and numbers of the ``count`` least pairs of each row and column."""
-    if not (isinstance(table, NearTable) and table.pays):
+    trees = table.trees
+    if trees is None:
         u, v = tighten(table, v)
         return u, v, least_pairs(table, u, v, count)[0]
     # One search gives a potential and the pairs near it.
-    (n, m), (in_row, by_rows) = table.shape, table.columns.nearest(table.first, -v, count)
+    (n, m), (in_row, by_rows) = table.shape, trees.columns.nearest(trees.first, -v, count)
     u = by_rows[:, 0]
-    in_column, by_columns = table.rows.nearest(table.second, -u, count)
+    in_column, by_columns = trees.rows.nearest(trees.second, -u, count)
     pairs = [(np.arange(n)[:, None] * m + in_row).ravel(), (in_column * m + np.arange(m)[:, None]).ravel()]
     return u, by_columns[:, 0], distinct(pairs)
 
@@ -65,8 +63,8 @@ def carried(table: CostTable, u: Any) -> Float:
     >>> carried(Problem.of([[0.0], [1.0]], [[3.0]]).table(), np.array([1.0, 0.0])).tolist()
     [4.0]
     """
-    if isinstance(table, SquaredDistances) and table.quick and has_numba():
-        near = NearTable(table)
+    if table.quick:
+        near = NearTable(table.innermost)
         return _least(near.rows, near.second, u)
     v = np.full(table.shape[1], np.inf)
     for part in table_parts(table):
@@ -84,7 +82,7 @@ def _compiled_transforms(table: CostTable, v: Float) -> tuple[Float, Float]:
     from driftfit.transport.kernels.lists import transform_rows  # numba is slow to import
 
     n, m = table.shape
-    raw, factor, (terms0, terms1) = _raw(table)
+    raw, factor, (terms0, terms1) = table.raw()
     v = v - terms1
     u, second = np.empty(n), np.full(m, np.inf)
     for part in table_parts(table):
@@ -117,8 +115,8 @@ def least_pairs(table: CostTable, u: Any, v: Any, count: int, limit: float | Non
     >>> [part.tolist() for part in least_pairs(table, np.zeros(2), np.zeros(2), 1)]
     [[1, 2], [0.25, 0.25]]
     """
-    if isinstance(table, NearTable) and table.pays:
-        return _by_trees(table, u, v, count, limit)
+    if table.trees is not None:
+        return _by_trees(table.trees, u, v, count, limit)
     if has_numba() and isinstance(table.home, np.ndarray):
         return _compiled_pass(table, u, v, count, limit)
     found, lowest = [], []
@@ -167,7 +165,7 @@ def _compiled_pass(table: CostTable, u: Float, v: Float, count: int, limit: floa
     in_row, row_best = _nothing_yet(n, min(count, m))
     # Each core has columns of its own.
     spare = [_nothing_yet(m, min(count, n)) for _ in range(worker_count())]
-    raw, factor, (terms0, terms1) = _raw(table)
+    raw, factor, (terms0, terms1) = table.raw()
     u, v = u - terms0, v - terms1
     for part in table_parts(table):
         block = raw(part)
@@ -190,14 +188,6 @@ def _compiled_pass(table: CostTable, u: Float, v: Float, count: int, limit: floa
 def _nothing_yet(size: int, count: int) -> tuple[Index, Float]:
     """Places and values of the least, before any is seen."""
     return np.zeros((size, count), np.int64), np.full((size, count), np.inf)
-
-
-def _raw(table: CostTable) -> tuple[Callable[[slice], Any], float, tuple[Any, Any]]:
-    """Blocks for the compiled loops: a cost is the factor times an entry, a term for its row and one for its column."""
-    if isinstance(table, ProductTable):
-        products = table.products
-        return products.block, products.factor, (products.row_term, products.column_term)
-    return table.block, 1.0, (0.0, 0.0)
 
 
 def distinct(parts: list[Index]) -> Index:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from driftfit.transport.arrays import THREADED, has_numba, in_threads
 from driftfit.transport.costs.squared import SquaredDistances
-from driftfit.transport.costs.table import PAIR_VALUES, CostTable, HeldTable, Rounding, gamma, less, row_parts
+from driftfit.transport.costs.table import PAIR_VALUES, CostTable, HeldTable, Rounding, gamma, row_parts
 
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -184,7 +184,7 @@ class Products:
 
 
 @dataclass(frozen=True, eq=False)
-class ProductTable:
+class ProductTable(CostTable):
     """Costs of blocks from a float32 product, those of single pairs from differences: a `CostTable` for compiled loops.
 
     ``memory`` is what a kept matrix of float64 costs may take, where float32 turns out too coarse.
@@ -192,7 +192,6 @@ class ProductTable:
 
     products: Products
     memory: float
-    quick = False
 
     @property
     def home(self) -> Any:
@@ -216,9 +215,6 @@ class ProductTable:
         costs += self.products.row_term[rows, None]
         return costs
 
-    def reduced(self, rows: slice | Index, u: Any = None, v: Any = None) -> Float:
-        return np.asarray(less(self.block(rows), u, v))
-
     def pairs(self, rows: Index, cols: Index) -> Float:
         return self.products.table.pairs(rows, cols)
 
@@ -227,6 +223,20 @@ class ProductTable:
 
     def mean(self) -> float:
         return self.products.table.mean()
+
+    @property
+    def screen(self) -> Any:
+        return self.products
+
+    @property
+    def innermost(self) -> Any:
+        return self.products.table
+
+    def moved(self, v: Float, other: Any) -> Float:
+        return self.products.table.moved(v, other)
+
+    def raw(self) -> Any:
+        return self.products.block, self.products.factor, (self.products.row_term, self.products.column_term)
 
     def precise(self) -> CostTable:
         """The same costs in float64, kept where they fit."""

@@ -30,6 +30,7 @@ from driftfit.transport.arrays import (
 from driftfit.transport.costs.table import (
     DEVICE_BLOCK_ENTRIES,
     PAIR_VALUES,
+    CostTable,
     HeldTable,
     Rounding,
     checked,
@@ -59,7 +60,7 @@ THREADED_VALUES = 1_000_000
 
 
 @dataclass(eq=False)
-class SquaredDistances:
+class SquaredDistances(CostTable):
     """``|x0[i] - centre0 - (x1[j] - centre1)|^2``: a `CostTable`.
 
     With one centre for both clouds these are the distances themselves. With a centre for
@@ -375,7 +376,7 @@ def squared_lengths(
 
 
 @dataclass(eq=False)
-class MovedTable:
+class MovedTable(CostTable):
     """The costs of ``plain`` without its matrix product, which ``held`` has: a `CostTable` for tensors.
 
     With ``s`` from the second centre to the first, ``|x - y|^2`` is ``|(x - c0) - (y - c1)|^2``, which is held, plus
@@ -390,8 +391,6 @@ class MovedTable:
 
     plain: SquaredDistances
     held: HeldTable
-
-    quick = False
 
     @property
     def apart(self) -> SquaredDistances:
@@ -445,9 +444,6 @@ class MovedTable:
 
     def pairs(self, rows: Index, cols: Index) -> Float:
         return self.plain.pairs(rows, cols)
-
-    def potential0(self, u: Float) -> Float:
-        return u
 
     def mean(self) -> float:
         return self.plain.mean()

@@ -6,7 +6,7 @@ samples live: NumPy arrays on the processor, tensors on a GPU.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -58,6 +58,26 @@ class CostTable(Protocol):
     """Costs of all pairs of a problem."""
 
     @property
+    def kept(self) -> bool:
+        """Whether all costs are at hand, in `home`."""
+        return False
+
+    @property
+    def quick(self) -> bool:
+        """Whether a block is formed faster than one that is kept could be read."""
+        return False
+
+    @property
+    def trees(self) -> Any:
+        """Trees of both clouds, where searches in them leave most pairs out."""
+        return None
+
+    @property
+    def screen(self) -> Any:
+        """Float32 products, where pairs are to be told apart by these first."""
+        return None
+
+    @property
     def shape(self) -> tuple[int, int]: ...
 
     @property
@@ -72,28 +92,44 @@ class CostTable(Protocol):
     def pair_rounding(self) -> Rounding:
         """Of the costs of single pairs."""
 
-    @property
-    def quick(self) -> bool:
-        """Whether a block is formed faster than one that is kept could be read."""
-
     def block(self, rows: slice | Index) -> Any:
         """Costs of some rows with all columns, where the samples live."""
 
     def reduced(self, rows: slice | Index, u: Any = None, v: Any = None) -> Any:
         """Costs of some rows less potentials: ``u`` one of each of the rows, ``v`` one of each column; a new array."""
+        return less(self.block(rows), u, v)
 
     def pairs(self, rows: Index, cols: Index) -> Float:
         """Costs of single pairs, as NumPy array."""
 
     def potential0(self, u: Float) -> Float:
         """From a first potential of these costs to one of the cost itself: they may differ by separable terms."""
+        return u
 
     def mean(self) -> float:
         """The mean size of the cost itself, over all pairs."""
+        return mean_cost(self)
+
+    @property
+    def innermost(self) -> Any:
+        """The table that forms the costs."""
+        return self
+
+    def moved(self, v: Float, other: Any) -> Float:
+        """A second potential of an innermost table of the same samples as one of this one: centres may differ."""
+        return v
+
+    def precise(self) -> CostTable:
+        """The same costs in float64."""
+        return self
+
+    def raw(self) -> tuple[Callable[[slice], Any], float, tuple[Any, Any]]:
+        """Blocks for compiled loops: a cost is the factor times an entry, a term for its row and one for its column."""
+        return self.block, 1.0, (0.0, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
-class BlockTable:
+class BlockTable(CostTable):
     """Costs from the ``block`` and ``pairs`` of a cost value."""
 
     cost: Any
@@ -101,7 +137,6 @@ class BlockTable:
     x1: Any
     relative: float
     absolute: float = 0.0
-    quick = False
     # Single pairs are no better than those of a block.
     alike = True
 
@@ -124,28 +159,25 @@ class BlockTable:
     def block(self, rows: slice | Index) -> Any:
         return checked(self.cost.block(self.x0[rows], self.x1))
 
-    def reduced(self, rows: slice | Index, u: Any = None, v: Any = None) -> Any:
-        return less(self.block(rows), u, v)
-
     def pairs(self, rows: Index, cols: Index) -> Float:
         costs = np.empty(len(rows))
         for part in row_parts((len(rows), self.x0.shape[1]), PAIR_VALUES):
             costs[part] = self.cost.pairs(self.x0[rows[part]], self.x1[cols[part]])
         return np.asarray(checked(costs))
 
-    def potential0(self, u: Float) -> Float:
-        return u
-
-    def mean(self) -> float:
-        return mean_cost(self)
-
 
 @dataclass(frozen=True, eq=False)
-class OtherTable:
+class OtherTable(CostTable):
     """A `CostTable` with the costs of another one; a kind of it says what it does otherwise."""
 
     table: CostTable
-    quick = False
+
+    @property
+    def innermost(self) -> Any:
+        return self.table.innermost
+
+    def moved(self, v: Float, other: Any) -> Float:
+        return self.table.moved(v, other)
 
     @property
     def home(self) -> Any:
@@ -184,6 +216,7 @@ class HeldTable(OtherTable):
     """All costs of a table, kept."""
 
     matrix: Any
+    kept = True
 
     @classmethod
     def of(cls, table: CostTable) -> HeldTable:

@@ -16,7 +16,7 @@ from driftfit.transport.arrays import beside, has_numba, vector
 from driftfit.transport.costs.near import NearTable
 from driftfit.transport.costs.products import ProductTable
 from driftfit.transport.costs.squared import SquaredDistances
-from driftfit.transport.costs.table import CostTable, HeldTable, mean_cost
+from driftfit.transport.costs.table import CostTable, mean_cost
 from driftfit.transport.problem import Problem, Solution, bytes_on_device, fits_on_device, room_on_device
 from driftfit.transport.reductions import among_carriers, collapse, positions_on_a_line, second_potential_on_a_line
 from driftfit.transport.solvers.auction import (
@@ -124,7 +124,7 @@ class Exact:
         if line is not None:
             v = second_potential_on_a_line(problem, line)
             plain = SquaredDistances(problem.x0, problem.x1, 0.0, 0.0, direct=True)
-            return self._by_pricing(problem, _moved(v, plain, problem.table(apart=True)))
+            return self._by_pricing(problem, problem.table(apart=True).moved(v, plain))
         if problem.uniform and has_numba() and not _near(problem.table(apart=True)):
             return self._by_auction(problem)
         return self._by_pricing(problem)
@@ -145,7 +145,7 @@ class Exact:
             seen = table = self._kept(problem, table)
             return _permutation(assign(self._provider(table), _start(problem, table), budget, self.progress), table)
         except TiesError as left:
-            return self._by_pricing(problem, _moved(-left.prices, seen, table), table)
+            return self._by_pricing(problem, table.moved(-left.prices, seen.innermost), table)
 
     def _kept(self, problem: Problem, table: CostTable) -> CostTable:
         """The problem's table with its costs kept, where they fit and to form them again takes longer than to read."""
@@ -156,7 +156,7 @@ class Exact:
 
     def _priced(self, problem: Problem, table: CostTable) -> CostTable:
         """Costs for pricing: a float32 product where that serves, else those of `_kept`."""
-        products = problem.products() if has_numba() and not isinstance(table, HeldTable) else None
+        products = problem.products() if has_numba() and not table.kept else None
         if products is None:
             return self._kept(problem, table)
         n, m = problem.shape
@@ -167,8 +167,8 @@ class Exact:
     def _provider(self, costs: CostTable) -> CostProvider:
         """Costs for the auction: kept where they fit, formed again else."""
         n, m = costs.shape
-        if isinstance(costs, HeldTable):
-            return StoredCosts(costs.matrix, np.zeros(m))
+        if costs.kept:
+            return StoredCosts(costs.home, np.zeros(m))
         return BlockCosts(costs.block, n, np.zeros(m), quick=costs.quick)
 
     def _by_pricing(self, problem: Problem, v: Any = None, table: CostTable | None = None) -> Solution:
@@ -205,8 +205,8 @@ class Exact:
 
     def _approximate(self, problem: Problem, table: CostTable, start: Float | None) -> tuple[Any, Pairs | None]:
         """An approximate potential of the second cloud, from a given one where that serves, and pairs of a plan."""
-        if isinstance(table, NearTable):
-            return by_levels(table, whole_units(problem.weights0, problem.weights1), start)
+        if table.trees is not None:
+            return by_levels(table.trees, whole_units(problem.weights0, problem.weights1), start)
         if start is not None:
             return beside(table.home, start), None
         if not problem.on_device and has_numba():
@@ -223,12 +223,12 @@ class Exact:
         budget = _ROUGH_BIDS_PER_SAMPLE * max(problem.shape)
         with suppress(TiesError):
             auction(provider, state, tolerance=_ROUGH, progress=self.progress, budget=budget)
-        return _moved(provider.offset - state.prices, seen, table)
+        return table.moved(provider.offset - state.prices, seen.innermost)
 
     def _seen(self, table: CostTable) -> tuple[CostProvider, CostTable]:
         """Costs for a rough auction, and the table whose potentials its prices are."""
-        if isinstance(table, ProductTable):
-            return product_provider(table.products, self.memory), table.products.table
+        if table.screen is not None:
+            return product_provider(table.screen, self.memory), table.innermost
         return self._provider(table), table
 
 
@@ -243,22 +243,12 @@ def _on_all_pairs(problem: Problem) -> Solution | None:
 
 def _near(table: CostTable) -> NearTable | None:
     """The costs with trees of both clouds, where these serve."""
-    if not (table.quick and isinstance(table, SquaredDistances) and min(table.shape) >= _NEAR_FROM and has_numba()):
-        return None
-    return NearTable(table)
+    return NearTable(table.innermost) if table.quick and min(table.shape) >= _NEAR_FROM else None
 
 
 def _start(problem: Problem, table: CostTable) -> Float | None:
     """The potential to begin from, as one of the solver's table."""
-    return None if problem.start is None else _moved(problem.start, problem.table(), table)
-
-
-def _moved(v: Float, seen: CostTable, table: CostTable) -> Float:
-    """A second potential of one table as one of another: squared distances may be about other centres."""
-    whole = table.table if isinstance(table, HeldTable) else table
-    whole = whole.products.table if isinstance(whole, ProductTable) else whole
-    whole = whole.table if isinstance(whole, NearTable) else whole
-    return whole.moved(v, seen) if isinstance(whole, SquaredDistances) and isinstance(seen, SquaredDistances) else v
+    return None if problem.start is None else table.moved(problem.start, problem.table().innermost)
 
 
 def _permutation(state: AuctionState, table: CostTable) -> Solution:

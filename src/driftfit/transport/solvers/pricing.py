@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 from driftfit.errors import SolverError
 from driftfit.transport.arrays import beside, is_tensor
-from driftfit.transport.costs.near import NearTable
 from driftfit.transport.costs.passes import distinct, least_pairs, nearly_tight, tighten
-from driftfit.transport.costs.products import ProductTable, suspects
+from driftfit.transport.costs.products import suspects
 from driftfit.transport.costs.table import CostTable
 from driftfit.transport.plan import monotone_entries
 from driftfit.transport.problem import equal_weights
@@ -121,8 +120,8 @@ def price_out(
             if given and number == 0:
                 raise PoorStartError
             # The first potentials were poor: over all pairs at once, or more of them; trees serve for more rounds.
-            if number >= (_TREE_ROUNDS if isinstance(table, NearTable) and table.pays else 1):
-                table = table.precise() if isinstance(table, ProductTable) else table
+            if number >= (1 if table.trees is None else _TREE_ROUNDS):
+                table = table.precise()
                 if master.sweep(table):
                     continue
             more = min(2 * more, _MOST_CANDIDATES)
@@ -153,14 +152,14 @@ def _paying(
 
     A float32 product only suggests pairs: each is computed, and where none of them pays, all that it leaves undecided.
     """
-    if not isinstance(table, ProductTable):
+    if table.screen is None:
         found, lowest = least_pairs(table, beside(table.home, u), beside(table.home, v), count, limit)
         return table, _not_among(found, edges), lowest
     suggested = np.divmod(least_pairs(table, u, v, count, limit)[0], table.shape[1])
     new, lowest = _computed(table, u, v, suggested, limit, edges)
     if len(new):
         return table, new, lowest
-    undecided = suspects(table.products, u, v)
+    undecided = suspects(table.screen, u, v)
     if undecided is None:
         return _paying(table.precise(), u, v, count, limit, edges)
     return table, *_computed(table, u, v, undecided, limit, edges)

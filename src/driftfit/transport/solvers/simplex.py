@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from driftfit.errors import SolverError
 from driftfit.transport.arrays import is_tensor, to_numpy
-from driftfit.transport.costs.table import CostTable, HeldTable, table_parts
+from driftfit.transport.costs.table import CostTable, table_parts
 
 Float = NDArray[np.float64]
 Index = NDArray[np.int64]
@@ -232,7 +232,7 @@ class TransportTree:
         """
         from driftfit.transport.kernels.simplex import sweep  # numba is slow to import
 
-        if self.sharpenings or not (table.quick or isinstance(table, HeldTable)) or is_tensor(table.home):
+        if self.sharpenings or not (table.quick or table.kept) or is_tensor(table.home):
             return False
         first, room, n, self.swept = len(self.tail), self.n + self.m + 1, self.n, True
         self.add(np.zeros(room, np.int64), np.full(room, -n), np.zeros(room))

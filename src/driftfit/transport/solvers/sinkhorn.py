@@ -80,7 +80,7 @@ def annealed_potentials(
     [[0.5, 0.0], [0.0, 0.5]]
     """
     w0, w1 = (beside(table.home, np.asarray(w, dtype=np.float64)) for w in weights)
-    level_sweeps = _SWEEPS if isinstance(table, HeldTable) else _COSTLY_SWEEPS
+    level_sweeps = _SWEEPS if table.kept else _COSTLY_SWEEPS
     g, room = vector(table.home, table.shape[1], 0.0), _room(table)
     for number, epsilon in enumerate(levels.tolist(), start=1):
         last = number == len(levels)
@@ -153,18 +153,18 @@ def _in_range(scaling: Any) -> bool:
 
 def _room(table: CostTable, kind: Any = np.float64) -> Any:
     """Room for the kernel of held costs; on a GPU always in float32."""
-    if not isinstance(table, HeldTable):
+    if not table.kept:
         return None
-    if isinstance(table.matrix, np.ndarray):
+    if not is_tensor(table.home):
         return np.empty(table.shape, kind)
-    return softmax(table.matrix[:1]).new_empty(table.shape)
+    return softmax(table.home[:1]).new_empty(table.shape)
 
 
 def _arrived(table: CostTable, room: Any, g: Any, w0: Any, epsilon: float) -> Any:
     """The mass that arrives at each column; the kernel with its rows scaled to 1 is left in the room."""
     arrived: Any = 0.0
     for part in table_parts(table):
-        if is_tensor(room) and isinstance(table, HeldTable):
+        if is_tensor(room):
             kernel = _shares_in(room[part], table.block(part), g, epsilon)
         else:
             kernel = row_shares(table, part, g, epsilon)
