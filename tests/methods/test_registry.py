@@ -180,7 +180,7 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("text", "words"),
         [
-            ("\noffer('source', SourceOnly())\n", "offers 'source', which source_only offers already; rename one"),
+            ("\noffer('source', SourceOnly())\n", "offers 'source', which registry offers already; rename one"),
             ("\noffer(\n", "offers no method that can be read"),
             ("\noffer(word, SourceOnly())\n", "offers no method that can be read"),
             ("\noffer('mine')\n", "offers no method that can be read"),

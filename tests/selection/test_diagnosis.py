@@ -20,8 +20,7 @@ from driftfit.selection.diagnosis import (
     fit_proportions,
     raw_overlap,
 )
-from driftfit.selection.diagnosis.alignment_fit import off_grid
-from driftfit.selection.diagnosis.own_scale import own_scale_chance
+from driftfit.selection.diagnosis.own_scale import off_grid, own_scale_chance
 from driftfit.selection.exchange import moved
 
 _SCRIPT = Path(__file__).parents[2] / "benchmarks" / "drift_worlds.py"

@@ -26,8 +26,7 @@ from driftfit.methods.plans import (
 )
 from driftfit.methods.pseudo_labels import PseudoLabels, logit_range, margin, pseudo_label, top_probability
 from driftfit.methods.recent_scale import RecentScale
-from driftfit.methods.registry import named, offer, offered
-from driftfit.methods.source_only import ModelInUse, SourceOnly
+from driftfit.methods.registry import ModelInUse, SourceOnly, named, offer, offered
 from driftfit.methods.source_weights import ImportanceWeights, LabelledTraining
 
 __all__ = [

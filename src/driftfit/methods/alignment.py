@@ -18,8 +18,7 @@ from driftfit.domains.samples import is_tensor
 from driftfit.errors import InputError
 from driftfit.methods.method import Adaptation, Assumption, Method
 from driftfit.methods.plans import Workspace
-from driftfit.methods.registry import offer
-from driftfit.methods.source_only import SourceOnly
+from driftfit.methods.registry import SourceOnly, offer
 from driftfit.models import Learner
 from driftfit.models.scikit import ScikitLearner
 from driftfit.transport.structure.maps import middle_ranks

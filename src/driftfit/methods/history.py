@@ -20,8 +20,7 @@ from driftfit.methods.alignment import Alignment, CovarianceAlignment, behind, d
 from driftfit.methods.method import Adaptation, Method, OnStep
 from driftfit.methods.plans import Workspace
 from driftfit.methods.recent_scale import RowsBefore
-from driftfit.methods.registry import offer
-from driftfit.methods.source_only import SourceOnly
+from driftfit.methods.registry import SourceOnly, offer
 from driftfit.models import Learner, as_learner
 from driftfit.models.scikit import ScikitLearner, fit_weighted
 from driftfit.seeds import derive_seed

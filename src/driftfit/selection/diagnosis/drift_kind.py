@@ -14,9 +14,8 @@ from driftfit.errors import InputError
 from driftfit.methods import Assumption, OwnScale
 from driftfit.models import Learner
 from driftfit.seeds import derive_seed
-from driftfit.selection.diagnosis.alignment_fit import aligned_windows, raw_overlap
 from driftfit.selection.diagnosis.findings import Diagnosis, Drift, FeatureShift, feature_shifts
-from driftfit.selection.diagnosis.own_scale import own_scale_chance
+from driftfit.selection.diagnosis.own_scale import aligned_windows, own_scale_chance, raw_overlap
 from driftfit.selection.diagnosis.proportion_fit import ProportionFit, fit_proportions
 from driftfit.selection.exchange import LEVEL, Moved, moved
 
