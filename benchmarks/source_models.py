@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from driftfit.datasets import color_mnist, rotated_mnist
-from driftfit.lab.configurations import settings
+from driftfit.lab.cells import settings
 from driftfit.models.networks import reference_conv_net
 from driftfit.models.torch.samples import Stored, logits, pick_device
 from driftfit.models.torch.training import Adam, Recipe, Trainer

@@ -13,8 +13,7 @@ from typing import Any
 
 from driftfit.errors import InputError
 from driftfit.files import atomic_file
-from driftfit.lab.cells import Cell, Place, Table
-from driftfit.lab.configurations import PRESETS
+from driftfit.lab.cells import PRESETS, Cell, Place, Table
 from driftfit.lab.layouts import TABLES, make_table
 from driftfit.lab.statistics import Entry
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from paper_records import Comparison, Higher, TableRecord, compared, digest_of, draw_overview, read_records
 
-from driftfit.lab.configurations import BENCHMARKS
+from driftfit.lab.cells import BENCHMARKS
 from driftfit.lab.layouts import published_comparison, published_figure, published_number
 from driftfit.lab.output import as_markdown
 from driftfit.lab.statistics import Entry

@@ -6,8 +6,7 @@ import torch
 
 from driftfit.datasets import color_mnist, portraits, rotated_mnist
 from driftfit.datasets.common import distinct_rows
-from driftfit.lab.cells import Options
-from driftfit.lab.configurations import FRONTIER
+from driftfit.lab.cells import FRONTIER, Options
 from driftfit.lab.experiment import Experiment
 from driftfit.lab.layouts import make_table
 from driftfit.lab.statistics import summarise

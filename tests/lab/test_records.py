@@ -6,8 +6,7 @@ import threading
 import pytest
 
 from driftfit.errors import InputError
-from driftfit.lab.cells import Options
-from driftfit.lab.configurations import BENCHMARKS, PRESETS, settings
+from driftfit.lab.cells import BENCHMARKS, PRESETS, Options, settings
 from driftfit.lab.layouts import TABLES, make_table, published_comparison, published_figure, published_number
 from driftfit.lab.output import as_json, as_markdown, write_outputs
 from driftfit.lab.statistics import mean_and_interval, summarise

@@ -13,8 +13,8 @@ import torch
 from sklearn.metrics import pairwise_distances
 
 from driftfit.errors import SolverError
-from driftfit.lab.cells import Cell, Options
-from driftfit.lab.configurations import ALIGNED, COVI_PARTS, WITH_GIVEN, estimator_of, settings
+from driftfit.lab.cells import Cell, Options, settings
+from driftfit.lab.configurations import ALIGNED, COVI_PARTS, WITH_GIVEN, estimator_of
 from driftfit.lab.experiment import Experiment
 from driftfit.lab.launch import failed_cells, launch
 from driftfit.lab.layouts import LAYERS, make_table

@@ -8,7 +8,7 @@ import pytest
 
 from driftfit import theory
 from driftfit.errors import InputError
-from driftfit.lab.configurations import BENCHMARKS
+from driftfit.lab.cells import BENCHMARKS
 from driftfit.lab.layouts import published_comparison, published_figure
 from driftfit.theory import Assumptions, input_bound, label_invariance, largest_loss
 from driftfit.transport import transport, wasserstein

@@ -15,8 +15,8 @@ from driftfit.datasets import dataset
 from driftfit.domains import Domain, DomainSequence, LabelledDomain
 from driftfit.errors import InputError
 from driftfit.estimators.adapted import AdaptedClassifier
-from driftfit.lab.cells import Cell
-from driftfit.lab.configurations import FRONTIER, Settings, estimator_of, is_network, method_of, settings
+from driftfit.lab.cells import FRONTIER, Cell, Settings, settings
+from driftfit.lab.configurations import estimator_of, is_network, method_of
 from driftfit.lab.frontier import FrontierRun
 from driftfit.lab.statistics import Measured, accuracy, plan_measures
 from driftfit.methods import Adaptation, Method, OnStep, Workspace

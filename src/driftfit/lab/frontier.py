@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from driftfit.domains import DomainSequence
-from driftfit.lab.cells import Cell
-from driftfit.lab.configurations import Settings, method_of
+from driftfit.lab.cells import Cell, Settings
+from driftfit.lab.configurations import method_of
 from driftfit.lab.statistics import plan_measures
 from driftfit.methods import Adaptation, CarriedLabels, Method, OnStep, Relabelling, Taught, Transport, Workspace
 from driftfit.models import Learner

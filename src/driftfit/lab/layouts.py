@@ -10,8 +10,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 from driftfit.errors import InputError
-from driftfit.lab.cells import Cell, Figure, Options, Place, Table
-from driftfit.lab.configurations import BENCHMARKS, FRONTIER, settings
+from driftfit.lab.cells import BENCHMARKS, FRONTIER, Cell, Figure, Options, Place, Table, settings
 
 ALL_GIVEN = ALL_GENERATED = (0, 1, 2, 3, 4)
 IMAGES = ("rotated-mnist", "color-mnist", "portraits")

@@ -16,8 +16,7 @@ from typing import Any
 from driftfit import __version__
 from driftfit.errors import InputError, SolverError, meant
 from driftfit.extras import has, need
-from driftfit.lab.cells import Cell, Options, Table
-from driftfit.lab.configurations import BENCHMARKS
+from driftfit.lab.cells import BENCHMARKS, Cell, Options, Table
 from driftfit.lab.launch import OnCell, Progress, Record, attended, launch
 from driftfit.lab.layouts import TABLES, make_table
 from driftfit.lab.output import as_markdown, write_outputs
