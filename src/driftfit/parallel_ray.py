@@ -11,6 +11,7 @@ import logging
 import os
 import shutil
 import signal
+import socket
 import sys
 import tempfile
 import threading
@@ -36,6 +37,8 @@ from driftfit.parallel_tasks import (
 )
 
 _MIB = 2**20
+# Seconds in which the head of a cluster takes a connection.
+_REACHED_IN = 5.0
 
 
 @dataclass(frozen=True)
@@ -98,6 +101,8 @@ def _session(engine: Ray) -> Iterator[Any]:
     if ray.is_initialized():
         yield ray
         return
+    if engine.address is not None:
+        _check_reached(engine.address)
     # Sockets lie in this folder, and their names may not be long.
     folder = tempfile.mkdtemp(prefix="driftfit-ray-", dir=None if len(tempfile.gettempdir()) < 30 else "/tmp")
     here = threading.current_thread() is threading.main_thread()
@@ -125,6 +130,17 @@ def _session(engine: Ray) -> Iterator[Any]:
         with redirect_stdout(io.StringIO()):
             ray.shutdown()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _check_reached(address: str) -> None:
+    """Raise where nobody listens: Ray would try for minutes, deaf to interrupts."""
+    host, _, port = address.rpartition("://")[2].rpartition(":")
+    if not host or not port.isdecimal():
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_REACHED_IN).close()
+    except (OSError, OverflowError, UnicodeError) as error:
+        raise InputError(f"no Ray at {address} ({one_line(error)}); look at the address, or use processes") from None
 
 
 class _WithoutRay:

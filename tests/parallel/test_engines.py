@@ -247,3 +247,10 @@ def test_an_interrupt_waits_until_a_worker_is_started():
     assert done == ["started"]
     with pytest.raises(KeyboardInterrupt):  # and is answered at once again
         signal.raise_signal(signal.SIGINT)
+
+
+def test_an_address_where_nobody_listens_is_refused_at_once():
+    pytest.importorskip("ray")
+    for address in ("127.0.0.1:1", "ray://127.0.0.1:1"):
+        with pytest.raises(InputError, match=r"no Ray at .*127[.]0[.]0[.]1:1 .*look at the address"):
+            list(Ray(address=address).run(iter([])))
