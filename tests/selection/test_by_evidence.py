@@ -306,8 +306,11 @@ def test_intervals_of_gains_by_proportions_hold():
     assert np.mean(inside) >= 0.9
 
 
-@pytest.mark.parametrize("word", ["covariates", "scale", "proportions"])
-def test_rows_that_follow_each_other_too_closely_keep_the_reference(rng, word):
+@pytest.mark.parametrize(
+    ("word", "why"),
+    [("covariates", "hang together in"), ("scale", "hang together in"), ("proportions", "do not explain")],
+)
+def test_rows_that_follow_each_other_too_closely_keep_the_reference(rng, word, why):
     """What a method gains cannot be known from rows that are all one draw; this is no failure."""
     y = np.arange(300) % 2
     slow = np.sin(np.linspace(0.0, 3.0, 300))[:, None] * 4.0
@@ -316,7 +319,21 @@ def test_rows_that_follow_each_other_too_closely_keep_the_reference(rng, word):
     learner = as_learner(LogisticRegression(), np.array([0, 1])).fit(windows.source.samples, y)
     adaptation = ByEvidence(word).adapt(learner, windows)
     assert adaptation.learner is learner
-    assert "hang together in" in adaptation.choice.sentence
+    assert why in adaptation.choice.sentence
+
+
+def test_scale_is_not_relied_on_where_a_few_groups_could_hide_anything(rng):
+    """Forty customers a window, and other ones in the newest: own scales make nearly any of them look alike."""
+    y, customer = np.arange(400) % 2, np.repeat(np.arange(40), 10)
+    old, new = (rng.normal(size=(400, 2)) + y[:, None] + rng.normal(size=(40, 2))[customer] for _ in range(2))
+    windows = DomainSequence([Domain(old, y, groups=customer), Domain(3.0 * new + 5.0, groups=40 + customer)])
+    learner = as_learner(LogisticRegression(), np.array([0, 1])).fit(old, y)
+    adaptation = ByEvidence("scale").adapt(learner, windows)
+    assert adaptation.learner is learner
+    assert "hang together in 40 and 40 parts" in adaptation.choice.sentence
+    # With rows that stand for themselves it can be relied on.
+    free = DomainSequence([Domain(old, y), Domain(3.0 * old + 5.0)])
+    assert ByEvidence("scale").adapt(learner, free).choice.best == "own scale"
 
 
 def test_rows_that_nothing_stands_for_are_counted_as_unknown(rng):
