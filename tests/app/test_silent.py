@@ -18,6 +18,7 @@ import polars as pl
 import pytest
 
 from driftfit.app import Column, Settings, adapt_frame, load_run, open_table, save_run, summarise
+from driftfit.app.columns import plan_columns
 from driftfit.app.csv_files import read_csv
 from driftfit.app.labels import read_labels
 from driftfit.app.windows import cut_windows
@@ -176,6 +177,8 @@ class TestLabels:
     def test_classes_that_are_written_nearly_alike_are_named(self):
         _, said = read_labels(pd.Series(["a", "a ", "b"] * 9), np.arange(27), "label")
         assert said == ["the classes 'a' and 'a ' are written nearly alike, and count as two"]
+        codes = pd.DataFrame({"x": ["1,5", "1.5", "2"] * 10})
+        assert plan_columns(codes, categorical=("x",))[0].note.endswith("'1,5' and '1.5' written nearly alike")
 
     def test_sparse_labels(self):
         labels, _ = read_labels(pd.Series(pd.arrays.SparseArray(np.arange(40) % 2)), np.arange(40), "label")

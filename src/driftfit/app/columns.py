@@ -251,9 +251,7 @@ def _kind(known: pd.Series, given: tuple[Form, ...]) -> tuple[Any, ...]:
         return read
     n_distinct = len(words)
     if n_distinct <= MOST_CATEGORIES:
-        twins = nearly_alike(words)
-        more = "" if twins is None else f", {twins[0]!r} and {twins[1]!r} written nearly alike"
-        return Kind.CATEGORY, f"{n_distinct} values{more}"
+        return Kind.CATEGORY, f"{n_distinct} values{_twins(words)}"
     unique = n_distinct > 0.5 * len(known)
     if (unique or n_distinct > _MOST_NAMES) and words.str.count(_A_WORD) @ shares >= _FEWEST_WORDS:
         return Kind.TEXT, f"free text, read by pieces of three and four letters, as {TOPICS} numbers"
@@ -312,9 +310,14 @@ def _read_as_numbers_or_dates(
 
 def _codes(known: pd.Series, written: str) -> tuple[Kind, str]:
     """A column that somebody says holds codes: as many categories as there are, none of them an identifier."""
-    n_distinct = len(np.unique(_words(known, written).astype(str)))
-    kind = Kind.MANY_CATEGORIES if n_distinct > MOST_CATEGORIES else Kind.CATEGORY
-    return kind, f"{n_distinct} values, as asked for"
+    words = np.unique(_words(known, written).astype(str))
+    kind = Kind.MANY_CATEGORIES if len(words) > MOST_CATEGORIES else Kind.CATEGORY
+    return kind, f"{len(words)} values, as asked for{_twins(words)}"
+
+
+def _twins(words: Any) -> str:
+    twins = nearly_alike(words)
+    return "" if twins is None else f", {str(twins[0])!r} and {str(twins[1])!r} written nearly alike"
 
 
 def _iso(values: pd.Series, form: str) -> pd.Series:

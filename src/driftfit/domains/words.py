@@ -148,13 +148,14 @@ def unclear_numbers(words: Collection[str]) -> str:
 
 
 def nearly_alike(words: Iterable[str]) -> tuple[str, str] | None:
-    """Two words that differ in blanks, in capitals, or in how their letters are composed alone.
+    """Two words that differ in blanks, capitals, decimal marks, or in how their letters are composed alone.
 
     >>> nearly_alike(["a", "b", "a "]), nearly_alike(["Yes", "yes"]), nearly_alike(["a", "b"])
     (('a', 'a '), ('Yes', 'yes'), None)
     """
     first: dict[str, str] = {}
-    pairs = ((first.setdefault(" ".join(unicodedata.normalize("NFKC", w).casefold().split()), w), w) for w in words)
+    plain = ((re.sub("(?<=[0-9]),(?=[0-9])", ".", unicodedata.normalize("NFKC", w)), w) for w in words)
+    pairs = ((first.setdefault(" ".join(own.casefold().split()), w), w) for own, w in plain)
     return next((pair for pair in pairs if pair[0] != pair[1]), None)
 
 
