@@ -85,6 +85,7 @@ def test_what_cannot_be_opened_says_why(tmp_path):
         ([], "no table given"),
         (["absent.csv"], "there is no file"),
         (["a.csv", "c.parquet"], "all be of one kind"),
+        (["a.csv", "folder/../a.csv"], "is named twice"),
         (["a.csv", "b.csv"], "differ in column 'y'"),
         (["twice.csv"], "several columns named 'x'"),
         (["long.csv"], "more values than the header"),

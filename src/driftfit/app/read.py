@@ -135,6 +135,10 @@ def open_table(paths: Sequence[Path], texts: Collection[str] = ()) -> Table:
     if not paths:
         raise InputError("no table given; name a CSV or Parquet file, or a folder of images")
     paths = [found for path in paths for found in _found(path)]
+    real = [path.resolve() for path in paths]
+    if len(set(real)) < len(real):
+        twice = next(path for path in paths if real.count(path.resolve()) > 1)
+        raise InputError(f"{str(twice)!r} is named twice; name each file once")
     if len(paths) == 1 and paths[0].is_dir():
         from driftfit.app.images import open_images
 
