@@ -24,8 +24,10 @@ from transport import mixture, versions
 
 _SIZES = {2: (32, 128, 512, 2000, 5000, 20_000, 50_000), 32: (32, 128, 512, 2000, 5000, 20_000)}
 # Seconds that a solver may take at one size before it is left out of the next; problems of a batch.
-_PATIENCE, _BATCH = 4.0, 64
+_PATIENCE, _BATCH = 2.0, 64
 _BATCHED = "driftfit, in batches"
+# Samples up to which each is asked: memory of the others grows with their square.
+_MOST = {"driftfit": 50_000, _BATCHED: 1024}
 
 
 def solvers() -> dict[str, Callable[[np.ndarray, np.ndarray], Any]]:
@@ -56,7 +58,7 @@ def measure() -> list[dict[str, Any]]:
             seconds: dict[str, float] = {}
             for _ in range(5 if n <= 512 else 2):
                 for name, solve in asked.items():
-                    if seconds.get(name, 0.0) > _PATIENCE / 2 or (name == _BATCHED and n > 1024):
+                    if seconds.get(name, 0.0) > _PATIENCE / 2 or n > _MOST.get(name, 5000):
                         continue
                     started = time.process_time()
                     solve(x, y)

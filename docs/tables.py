@@ -280,6 +280,36 @@ def exact_cpu() -> Rows:
         }
 
 
+def transport_levels() -> Rows:
+    before = record("transport_corpus.json").set_index(["kind", "size"])
+    for _, row in record("transport_levels.json").iterrows():
+        yield {
+            "kind": row.kind,
+            "sizes": f"{row.n:,} x {row.m:,}",
+            "ratio by the clock": f"{row.ratio:.1f}",
+            "of processor time": f"{row['processor ratio']:.1f}",
+            "in the table above": f"{before.loc[(row.kind, row['size'])].ratio:.1f}",
+        }
+
+
+def transport_unseen() -> Rows:
+    for _, row in rows_of("transport_unseen.json").iterrows():
+        yield {
+            "kind": row.kind,
+            "sizes": f"{row.n:,} x {row.m:,}",
+            "ratio by the clock": f"{row.ratio:.1f}",
+            "of processor time": f"{row['processor ratio']:.1f}",
+        }
+
+
+def transport_sizes() -> Rows:
+    for row in record("transport_sizes.json")["rows"]:
+        seconds = row["seconds"]
+        names = ("driftfit", "driftfit, in batches", "ot.emd", "SciPy")
+        times = {name: f"{seconds[name]:.2g} s" if name in seconds else MISSING for name in names}
+        yield {"features": str(row["d"]), "n": f"{row['n']:,}"} | times
+
+
 def exact_kinds() -> Rows:
     rows = record("transport_corpus.json")
     for _, row in rows[rows["size"] == 10_000].iterrows():

@@ -28,8 +28,8 @@ _FACTOR = 5.0
 _LEAVE, _ROUGH_LEAVE = 1e-3, 3e-3
 # Bids between two looks at the clock and at Ctrl-C.
 _SLICE = 100_000
-# Rows are scanned some 7 times, in a rough auction too; where it takes this many, prices creep up among ties.
-_SCANS_PER_ROW, _ROUGH_SCANS_PER_ROW = 25, 40
+# Rows are scanned some 7 times, some 30 where samples lie on curves; where it takes more, prices creep up among ties.
+_SCANS_PER_ROW = 40
 # Rows that are listed without a second core.
 _FEW_ROWS = 64
 # Bids for each row, from given prices, after which they were poor.
@@ -149,14 +149,13 @@ def auction(
         while True:
             # Behind the last phase there is only the finish, to which they would be its longest searches.
             share = 0.0 if tolerance == 0 and eps <= last else _ROUGH_LEAVE if tolerance > 0 else _LEAVE
-            scans = _ROUGH_SCANS_PER_ROW if tolerance > 0 else _SCANS_PER_ROW
             if tolerance == 0 and eps <= last:
                 # Many bids are to come; and hardly a search of the finish asks for more than today's lists hold.
                 state.relist(provider, np.arange(n))
             if state.shares is not None and not state.shares.whole:
                 # The last crumbs of a weight are fought for as hard as whole ones.
                 share = _ROUGH_LEAVE
-            run_phase(provider, state, eps, leave=share, budget=budget, scans=scans)
+            run_phase(provider, state, eps, leave=share, budget=budget)
             if progress is not None:
                 progress("auction", min(1.0, np.log(spread * _FIRST_EPSILON / eps) / np.log(_FIRST_EPSILON * n * 10)))
             if eps <= last:
@@ -218,7 +217,6 @@ def run_phase(
     *,
     leave: float = 0.0,
     budget: float = np.inf,
-    scans: int = _SCANS_PER_ROW,
 ) -> None:
     """One auction at a fixed epsilon, from the pairs that are still good enough.
 
@@ -244,7 +242,7 @@ def run_phase(
         counts[4] = 0
         if counts[2] == 0:
             break
-        _check(provider, state, counts, budget, scans)
+        _check(provider, state, counts, budget, _SCANS_PER_ROW)
         rows = parked[: counts[2]].astype(np.int64)
         state.relist(provider, rows)
         queue[: len(rows)] = rows
