@@ -198,7 +198,7 @@ def _without_rare(
     if kept.sum() < 0.5 * len(rows):
         raise InputError(
             f"{who} has {len(classes)} classes in {len(rows)} rows of {where}, and {int((~kept).sum())} rows are of a "
-            f"class with fewer than {_FEWEST}; is it an identifier or a measured number? join classes first"
+            f"class with fewer than {_FEWEST}; is it an identifier or a measured number? make classes of it first"
         )
     said = []
     if rare.any():
