@@ -143,3 +143,12 @@ def test_quantile_windows(late):
     rows = Settings(label="kind", order=Column("when"), windows=ByQuantile(3))
     prepared = check_frame(without(frame, frame.when >= 4), rows).prepared
     assert [len(domain) for domain in prepared.history] == [2 * N_ROWS] * 3
+
+
+def test_a_class_that_comes_in_the_last_window_alone_leaves_nothing_to_measure():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=300), "kind": 0, "when": np.arange(300)})
+    frame.loc[290:, "kind"] = 1
+    result = adapt_frame(frame, Settings("kind", Column("when"), ByQuantile(3)))
+    assert getattr(result.choice, "backtest", None) is None
+    assert len(result.predictor.classes) == 2

@@ -106,6 +106,9 @@ class ByHistory(Method):
             on_forecast=self.on_forecast,
             store=self.store,
         )
+        if not found.scores:
+            # Before every past window there was a single class: none of them could be learnt for.
+            return None
         own = self.otherwise.in_use
         if own is None:
             return found
