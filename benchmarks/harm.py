@@ -17,6 +17,7 @@ import hashlib
 import inspect
 import json
 import os
+import pickle
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator
@@ -28,7 +29,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import joblib
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
@@ -364,7 +364,7 @@ def trained_once() -> Iterator[None]:
     fit, known = scikit.fit_weighted, {}
 
     def fit_once(*given: Any) -> Any:
-        key = joblib.hash(given)
+        key = hashlib.blake2b(pickle.dumps(given), digest_size=16).digest()
         if key not in known:
             known[key] = fit(*given)
         return known[key]

@@ -12,7 +12,7 @@ from driftfit.methods.class_proportions import (
     expectation_maximisation,
 )
 from driftfit.methods.gradual import GOAT, DirectSelfTraining, GradualSelfTraining, SelfTraining
-from driftfit.methods.history import FromHistory, HalfLife, LastWindows
+from driftfit.methods.history import FromHistory, HalfLife, LastWindows, LikeToday
 from driftfit.methods.method import Adaptation, Assumption, GradualMethod, Method, OnStep, StepRecord
 from driftfit.methods.plans import (
     Coupled,

@@ -21,6 +21,7 @@ from driftfit.methods.method import Adaptation, Method, OnStep
 from driftfit.methods.plans import Workspace
 from driftfit.methods.recent_scale import RowsBefore
 from driftfit.methods.registry import SourceOnly, offer
+from driftfit.methods.source_weights import importance_weights
 from driftfit.models import Learner, as_learner
 from driftfit.models.scikit import ScikitLearner, fit_weighted
 from driftfit.seeds import derive_seed
@@ -75,6 +76,22 @@ class LastWindows:
 
 
 @dataclass(frozen=True)
+class LikeToday:
+    """Rows that look like the target's count more, by a classifier between the two; no row counts for over ``most``.
+
+    >>> from driftfit.domains import Domain
+    >>> path = DomainSequence([Domain([[0.0], [0.5]], [0, 1]), Domain([[4.0], [4.5]], [0, 1]), Domain([[4.0], [4.5]])])
+    >>> bool(LikeToday().weights(path)[2:].min() > LikeToday().weights(path)[:2].max())
+    True
+    """
+
+    most: float = 10.0
+
+    def weights(self, sequence: DomainSequence) -> NDArray[np.float64]:
+        return importance_weights(dense_matrix(sequence.labelled), dense_matrix(sequence.target), self.most)
+
+
+@dataclass(frozen=True)
 class FromHistory(Method):
     """A new model of all rows with a label, whichever window they are in, for today's rows without one.
 
@@ -82,7 +99,7 @@ class FromHistory(Method):
 
     Parameters
     ----------
-    weighing : HalfLife or LastWindows, optional
+    weighing : HalfLife, LastWindows or LikeToday, optional
         How much a row counts; all the same by default.
     align : Alignment, optional
         Each window is brought to the scale of the newest labelled one first, today's by itself as well.
@@ -211,6 +228,7 @@ offer(
     "rows-before", FromHistory(HalfLife(1.0), before=(6, 24, 96)), shown="rows before, recent labels", history=True,
     about="Each value also by those of the rows just before, then a new model of recent labels.",
 )  # fmt: skip
+offer("like-today", FromHistory(LikeToday()), about="A new model of all labels; rows like today's count more.")
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,7 +34,7 @@ from driftfit.selection.runs import OnCandidate
 
 # So many times as many answers as in any past window may change where labels come later than was measured; few always
 # may. Fixed on half of the tables of `benchmarks/history.py`.
-_MOST_APART, _FEW = 3.0, 0.02
+_MOST_APART, _FEW = 4.0, 0.02
 
 
 @dataclass(frozen=True)
