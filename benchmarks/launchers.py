@@ -19,9 +19,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-from driftfit.lab.launch import launch
+from driftfit.lab.launch import ToyCell, ToyWork, launch, toy_grid
 from driftfit.lab.store import Store
-from driftfit.lab.toy_cells import ToyCell, ToyWork, toy_grid
 from driftfit.parallel import Engine, Processes, Ray, Serial
 
 ENGINES: dict[str, Engine] = {

@@ -6,9 +6,8 @@ import pytest
 
 from driftfit.cli import run_command
 from driftfit.errors import InputError
-from driftfit.lab.launch import launch
+from driftfit.lab.launch import ToyWork, launch, toy_grid
 from driftfit.lab.store import Store
-from driftfit.lab.toy_cells import ToyWork, toy_grid
 from driftfit.parallel import Failure
 
 CELLS = toy_grid(2, 2)

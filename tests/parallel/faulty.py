@@ -17,9 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from driftfit import cli
-from driftfit.lab.launch import interruptible, launch
+from driftfit.lab.launch import ToyCell, ToyWork, interruptible, launch, toy_grid
 from driftfit.lab.store import Store
-from driftfit.lab.toy_cells import ToyCell, ToyWork, toy_grid
 from driftfit.parallel import Ray, engine_from_word
 
 BAD = ToyCell(1, 1)

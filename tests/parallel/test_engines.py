@@ -11,9 +11,8 @@ import pytest
 
 from driftfit import parallel
 from driftfit.errors import InputError, SolverError
-from driftfit.lab.launch import failed_cells, launch, run_states
+from driftfit.lab.launch import ToyWork, failed_cells, launch, run_states, toy_grid
 from driftfit.lab.store import Store, new_owner
-from driftfit.lab.toy_cells import ToyWork, toy_grid
 from driftfit.methods import Transport, Workspace
 from driftfit.parallel import Batch, Failure, Outcome, Processes, Ray, Serial, engine_from_word
 from driftfit.parallel_tasks import MOST_ATTEMPTS, MOST_WAITS, Lost, dispatch

@@ -29,6 +29,9 @@ def declare(parser: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace, fail: Fail) -> int:
     """Run what is missing, print and write."""
     need_tables("sweep", "yaml")
+    from driftfit.lab.sweep_file import read_file
+
+    read_file(chosen.file)  # what is absurd is refused before anything large is imported
     from driftfit.lab.output import sweep_as_markdown
     from driftfit.lab.store import Store
     from driftfit.lab.sweep import read_sweep, run_sweep
