@@ -245,6 +245,9 @@ def test_it_stays_where_past_windows_show_nothing_better():
     assert (run.result.kept, run.result.choice.best) == ("source", IN_USE)
     np.testing.assert_array_equal(run.predictions["prediction"], good.said[good.kind.isna()])
     assert "or less if it was trained on these windows" in str(run)
+    kept = driftfit.adapt(good, label="kind", order="when", windows="value", old_predictions="said", metric="roc_auc")
+    assert kept.result.choice.best == IN_USE
+    assert "past windows cannot compare it by roc auc" in str(kept)
     with pytest.raises(InputError, match="gives no probabilities"):
         driftfit.backtest(good, label="kind", order="when", old_predictions="said", metric="roc_auc")
 

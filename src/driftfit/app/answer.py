@@ -146,7 +146,7 @@ def answer_ahead(checked: Checked) -> Answer:
     """The answer before anything is adapted: what moved, and what can be said so far."""
     ladder, before = checked.ladder, checked.decision.before
     moved = ladder is None or ladder.moved.rejected
-    learns = checked.prepared.history is not None and checked.in_use is None and ladder is not None
+    learns = checked.learns_from_history and ladder is not None
     if learns:
         ahead = "What to learn from is measured on the past windows: run driftfit adapt."
         return Answer((_moved(checked), ahead), notes=_labels_used(checked))
@@ -278,6 +278,10 @@ def _done(result: Result) -> str:
         more = f", and {declared}" if declared else ""
         why = found.held_back and f"another way did better in {_windows(found)}, but {found.held_back}"
         return _stays(checked, (why or f"no other way did clearly better in {_windows(found)}") + more)
+    metric = checked.settings.metric
+    if choice.best == IN_USE and checked.prepared.history is not None and not checked.learns_from_history and metric:
+        why = f"it tells no probabilities, so that past windows cannot compare it by {metric.words}"
+        return _stays(checked, f"{why} (--metric accuracy can)")
     if ladder is None and checked.settings.in_use is not None:
         return _stays(checked, "there are too few past windows to compare it with other models")
     if ladder is None:

@@ -65,6 +65,12 @@ class Checked:
     warnings: tuple[str, ...]
     in_use: OwnAnswers | None = None
 
+    @property
+    def learns_from_history(self) -> bool:
+        """Whether past windows can be measured; a model in use names classes and gives no probabilities."""
+        metric = self.settings.metric
+        return self.prepared.history is not None and (self.in_use is None or metric is None or metric.of_answers)
+
     def answers(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], list[str]]:
         """What the model in use says about rows (ascending), as class numbers, and what is odd about it."""
         return _answers(self.table, self.prepared, self.settings, self.source.classes, rows)

@@ -339,9 +339,7 @@ def _adapted(
         )
     history = checked.prepared.history
     settings = checked.settings
-    # A model in use names classes and gives no probabilities.
-    comparable = checked.in_use is None or settings.metric is None or settings.metric.of_answers
-    if labelled is None and history is not None and isinstance(method, ByEvidence) and comparable:
+    if labelled is None and isinstance(method, ByEvidence) and history is not None and checked.learns_from_history:
         past = ByHistory(
             history_ways(settings.seed, in_order=checked.prepared.in_order),
             settings.metric, settings.late, method, settings.seed, engine,
