@@ -221,6 +221,10 @@ def test_an_interrupt_at_any_moment(run, engine):
             until(lambda: run.store.is_file())
         process.send_signal(signal.SIGINT)
         code, _, lines = run.finish(process)
+        if not after and code == 0:
+            # Python ignores an interrupt in the middle of the import of a compiled module: all was done, and kept.
+            assert run.records() == 20
+            return
         # Python may be told before driftfit listens.
         assert code in (130, -signal.SIGINT)
         assert len(lines) == (code == 130)
