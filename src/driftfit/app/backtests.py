@@ -55,8 +55,7 @@ def backtest_table(
                     f"{found.metric.words}; take a --metric of answers, such as accuracy or balanced_accuracy"
                 )
             said, odd = answers_on_labelled(table, prepared, settings, learner.classes)
-            places, told = prepared.history.labelled_windows, [*told, *odd]
-            found = found.beside(IN_USE, {one.window: said[places == one.window] for one in found.forecasts})
+            found, told = found.beside(IN_USE, said, prepared.history), [*told, *odd]
     # Nothing is compared with today's rows here.
     sampled = [one for one in prepared.sampled if not one.startswith(PLANS)]
     return found, list(dict.fromkeys([*told, *sampled, *messages]))

@@ -157,25 +157,17 @@ class Backtest:
         lower = {name: self._lower(name, best) for name in judged}
         return max([best, *lower], key=lambda name: lower.get(name, 0.0))
 
-    def beside(self, name: str, answers: Mapping[int, NDArray[np.int64]]) -> Backtest:
+    def beside(self, name: str, answers: NDArray[np.int64], sequence: DomainSequence) -> Backtest:
         """The same with a model that only answers as the reference.
 
-        Parameters
-        ----------
-        name : str
-        answers : dict of int array
-            By the number of a window the class that the model names for each of its labelled rows.
+        ``answers``: the class that the model names for each labelled row of the ``sequence`` that was measured on.
         """
-        certain = np.eye(len(self.classes))
-        forecasts = tuple(
-            replace(
-                own,
-                shares={**own.shares, name: certain[answers[own.window]]},
-                answers={**own.answers, name: answers[own.window]},
-            )
-            for own in self.forecasts
-        )
-        return replace(self, reference=name, forecasts=forecasts, plain=self.reference)
+        certain, forecasts = np.eye(len(self.classes)), []
+        for own in self.forecasts:
+            said = answers[sequence.labelled_windows == own.window]
+            shares, named = {**own.shares, name: certain[said]}, {**own.answers, name: said}
+            forecasts.append(replace(own, shares=shares, answers=named))
+        return replace(self, reference=name, forecasts=tuple(forecasts), plain=self.reference)
 
     def _lower(self, name: str, other: str) -> float:
         """What a way gains over another one, less so many of its errors."""

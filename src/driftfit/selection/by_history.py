@@ -79,7 +79,7 @@ class ByHistory(Method):
         way = measured.best
         base, worth = worth_of(measured, way)
         adaptation = method_of(measured, base, ways).adapt(learner, sequence, on_step, workspace)
-        if not sequence.target.has_label.any():
+        if measured.late < measured.asked_late and not sequence.target.has_label.any():
             measured = with_held_back(measured, base, adaptation.learner, self._plain(learner, sequence), sequence)
             if measured.held_back:
                 return self._otherwise(learner, sequence, measured, on_step, workspace)
@@ -110,10 +110,7 @@ class ByHistory(Method):
             # Before every past window there was a single class: none of them could be learnt for.
             return None
         own = self.otherwise.in_use
-        if own is None:
-            return found
-        places = sequence.labelled_windows
-        return found.beside(IN_USE, {one.window: own.source[places == one.window] for one in found.forecasts})
+        return found if own is None else found.beside(IN_USE, own.source, sequence)
 
     def _otherwise(
         self,
